@@ -1,0 +1,62 @@
+"""The one exception tree: every error a user can meet has a stable id and its own exit code.
+
+Ids and exit codes are an interface: scripts match on them, so neither is ever renumbered. The entry script
+`./sparkserve` raises the `HOST.*` ones before Python exists and uses the same numbers.
+"""
+
+from __future__ import annotations
+
+EXIT_CODES: dict[str, int] = {
+    "HOST.ROOT": 10,
+    "HOST.NAMESPACES": 11,
+    "HOST.DISK": 12,
+    "HOST.PORT": 13,
+    "HOST.PACKAGE": 14,
+    "HOST.SYSTEM": 15,
+    "PIN.MISSING": 20,
+    "PIN.HASH": 21,
+    "PIN.RESOLVE": 22,
+    "PIN.FETCH": 23,
+    "PIN.PROFILE": 24,
+    "FLEET.OPTION": 30,
+    "FLEET.ASSERTION": 31,
+    "FLEET.UNTRACKED": 32,
+    "FLEET.NAME": 33,
+    "FLEET.EVAL": 34,
+    "PLAN.SCHEMA": 35,
+    "NIX.BUILD": 40,
+    "NIX.EVAL": 41,
+    "ENGINE.START": 50,
+    "ENGINE.READY": 51,
+    "ENGINE.STATE": 52,
+    "SMOKE.ANSWER": 53,
+    "CHECK.FAILED": 60,
+    "CHECK.NAME": 61,
+}
+
+
+class SparkserveError(Exception):
+    """An error that a user can act on.
+
+    `id` is a key of `EXIT_CODES`; the four texts are one short sentence each.
+    """
+
+    def __init__(self, id: str, *, expected: str, found: str, where: str, do: str) -> None:
+        self.id = id
+        self.exit_code = EXIT_CODES[id]
+        self.expected = expected
+        self.found = found
+        self.where = where
+        self.do = do
+        super().__init__(f"{id}: expected {expected}; found {found}; where: {where}. {do}")
+
+    def as_dict(self) -> dict[str, str | int]:
+        """The form that `--json` prints."""
+        return {
+            "error": self.id,
+            "exit_code": self.exit_code,
+            "expected": self.expected,
+            "found": self.found,
+            "where": self.where,
+            "do": self.do,
+        }

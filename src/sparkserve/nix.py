@@ -1,0 +1,119 @@
+"""Runs Nix with the project's settings and turns its errors into ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections import deque
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sparkserve import checkout
+from sparkserve.errors import EXIT_CODES, SparkserveError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+SYSTEM = "x86_64-linux"
+TAIL_LINES = 60
+
+# Nix code of ours throws "ID | expected | found | where | do"; see nix/lib/throw.nix.
+_OURS = re.compile(r"(?:^|error:)\s*([A-Z]+\.[A-Z]+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^\n]*)", re.MULTILINE)
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def environment() -> dict[str, str]:
+    """The process environment with the project's Nix settings and git's safe.directory.
+
+    The machine's nix.conf is never edited. `sudo` in a user's clone makes git refuse the folder, and Nix 2.8
+    then shows git's usage text as its error: hence safe.directory by environment.
+    """
+    settings = files("sparkserve").joinpath("nix.conf").read_text()
+    user = os.environ.get("NIX_CONFIG", "")
+    return {
+        **os.environ,
+        "NIX_CONFIG": f"{user}\n{settings}",
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": str(checkout.root()),
+    }
+
+
+def eval_json(attribute: str) -> Any:
+    """Evaluate a flake attribute (for instance `lib.fleets.local-single.plans`) to a Python value.
+
+    Raises the error that our Nix code threw, else `NIX.EVAL`.
+    """
+    out, err, code = _run(["nix", "eval", "--json", f"{_flake()}#{attribute}"], None)
+    if code != 0:
+        raise _error(err, "NIX.EVAL", attribute)
+    return json.loads(out)
+
+
+def build(
+    attributes: Sequence[str], *, out_link: Path | None = None, on_line: Callable[[str], None] | None = None
+) -> list[Path]:
+    """Build flake outputs (`packages` names) and return their store paths in order.
+
+    `out_link` registers a GC root. `on_line` receives each line of Nix's progress. Raises the error that our
+    Nix code threw, `HOST.DISK` on a full disk, else `NIX.BUILD` with the end of the log.
+    """
+    link = ["--no-link"] if out_link is None else ["--out-link", str(out_link)]
+    argv = ["nix", "build", "--print-build-logs", *link]
+    argv += [f"{_flake()}#{name}" for name in attributes]
+    _, err, code = _run(argv, on_line)
+    if code != 0:
+        raise _error(err, "NIX.BUILD", " ".join(attributes))
+    # `nix build --print-out-paths` is newer than 2.8.
+    return [Path(eval_json(f"packages.{SYSTEM}.{name}.outPath")) for name in attributes]
+
+
+def _flake() -> str:
+    return f"git+file://{checkout.root()}"
+
+
+def _run(argv: list[str], on_line: Callable[[str], None] | None) -> tuple[str, str, int]:
+    process = subprocess.Popen(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment()
+    )
+    assert process.stdout is not None and process.stderr is not None  # noqa: S101 - for mypy
+    tail: deque[str] = deque(maxlen=TAIL_LINES)
+    try:
+        # stdout is one short JSON value or empty, so it fits in the pipe while stderr is read.
+        for line in process.stderr:
+            text = _ANSI.sub("", line.rstrip())
+            tail.append(text)
+            if on_line is not None and text:
+                on_line(text)
+        out = process.stdout.read()
+        code = process.wait()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    return out, "\n".join(tail), code
+
+
+def _error(stderr: str, fallback: str, where: str) -> SparkserveError:
+    ours = _OURS.search(stderr)
+    if ours and ours[1] in EXIT_CODES:
+        id, expected, found, place, do = (part.strip() for part in ours.groups())
+        return SparkserveError(id, expected=expected, found=found, where=place, do=do)
+    if "No space left on device" in stderr or "database or disk is full" in stderr:
+        return SparkserveError(
+            "HOST.DISK",
+            expected="free space for the build",
+            found="a full disk",
+            where="/nix/store",
+            do="Free some space (./sparkserve nix store gc removes what nothing uses) and run the same command.",
+        )
+    return SparkserveError(
+        fallback,
+        expected="Nix to finish",
+        found=f"an error; its last lines:\n{stderr}\n",
+        where=where,
+        do="The lines above name the failing step; ./sparkserve nix log DRV shows the whole log.",
+    )
