@@ -1,0 +1,7 @@
+# Every module of this folder. A file is a module by being here.
+let
+  isModule = name: name != "default.nix" && builtins.match ".*\\.nix" name != null;
+in
+{
+  imports = map (name: ./. + "/${name}") (builtins.filter isModule (builtins.attrNames (builtins.readDir ./.)));
+}

@@ -1,0 +1,42 @@
+# SmolLM2-135M-Instruct on a CPU: the model of a machine without an accelerator.
+# Figures: one node, two x86_64 cores, SGLang 0.5.23 with torch 2.13.0.
+{
+  package = "engine-cpu";
+  model = "demo-model";
+
+  # The three engine processes took 2.0 GB (proportional set size) when forked, 2.4 GB when spawned.
+  neededMiB = 2560;
+  shmMiB = 1024;
+
+  args = [
+    "--device" "cpu"
+    # The other attention and sampling kernels are for accelerators, or need AMX.
+    "--attention-backend" "torch_native"
+    "--sampling-backend" "pytorch"
+    # JSON-schema answers.
+    "--grammar-backend" "xgrammar"
+    # bfloat16 is slow without AMX: three ranks on these cores made 0.45 tokens a second, and 1.7 in float32.
+    "--dtype" "float32"
+    # The key-value cache: 30 layers x 2 x 3 heads x 64 x 4 bytes = 45 KiB a token, so 180 MiB.
+    "--max-total-tokens" "4096"
+    "--max-running-requests" "4"
+    # Far more than --max-total-tokens lets the cache take.
+    "--mem-fraction-static" "0.1"
+    # Readiness is a real request of the launcher's own; SGLang's would be a second one.
+    "--skip-server-warmup"
+  ];
+
+  env = {
+    SGLANG_USE_CPU_ENGINE = "1";
+    # One thread per core, and no spinning: three processes share two cores.
+    OMP_NUM_THREADS = "2";
+    OMP_WAIT_POLICY = "PASSIVE";
+    # The root is read-only and has its bytecode.
+    PYTHONDONTWRITEBYTECODE = "1";
+    PYTHONPATH = "/opt/engine/lib";
+    HOME = "/root";
+    LANG = "C.UTF-8";
+    # No look at the network for a model that is here.
+    HF_HUB_OFFLINE = "1";
+  };
+}

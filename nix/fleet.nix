@@ -1,0 +1,40 @@
+# Every folder under hosts/ with a fleet.nix, as { <fleet>.plans.<node> = plan; }. Lazy: a broken fleet breaks only
+# itself. `hosts` and `modules` are paths; `lib` is nix/lib, or nixpkgs.lib.
+{ lib, hosts, modules }:
+let
+  inherit (import ./lib/throw.nix) fail place;
+
+  # NixOS declares this option itself, so it is not among our modules.
+  assertions.options.assertions = lib.mkOption {
+    type = lib.types.listOf (lib.types.submodule {
+      options.assertion = lib.mkOption { type = lib.types.bool; };
+      options.message = lib.mkOption { type = lib.types.str; };
+    });
+    default = [ ];
+    description = "What must hold; a message names the option, its value and the way out.";
+  };
+
+  fleet =
+    name:
+    let
+      file = hosts + "/${name}/fleet.nix";
+      # The fleet's own file comes last, so that its list entries follow those of the modules.
+      inherit (lib.evalModules { modules = [ file { fleet.name = name; } assertions modules ]; }) config;
+      failed = lib.filter (a: !a.assertion) config.assertions;
+    in
+    {
+      plans =
+        if failed == [ ] then
+          import ./plan.nix { inherit lib config; }
+        else
+          fail "FLEET.ASSERTION" {
+            expected = "a fleet whose options fit together";
+            found = lib.concatMapStringsSep "; " (a: a.message) failed;
+            where = place (toString file);
+            way = "Change the options named.";
+          };
+    };
+
+  isFleet = name: kind: kind == "directory" && builtins.pathExists (hosts + "/${name}/fleet.nix");
+in
+lib.mapAttrs (name: _: fleet name) (lib.filterAttrs isFleet (builtins.readDir hosts))

@@ -1,0 +1,33 @@
+# The part of nixpkgs.lib that modules use, with the same meaning on every case of tests/parity. What nixpkgs.lib
+# has and this has not (outside.json, written by `python -m sparkserve.parity --write`) says so when it is used.
+let
+  functions = import ./functions.nix;
+  errors = import ./throw.nix;
+  properties = import ./properties.nix errors;
+  modules = import ./modules.nix { inherit functions properties errors types mkOption lib; };
+  types = import ./types.nix { inherit functions errors modules; inherit (properties) mkOptionDefault; };
+
+  missing = builtins.fromJSON (builtins.readFile ./outside.json);
+  refuse = prefix: names: functions.genAttrs names (name: errors.outside "${prefix}.${name}");
+
+  mkOption = given:
+    let
+      unknown = builtins.attrNames (removeAttrs given [ "type" "default" "example" "description" "apply" ]);
+    in
+    if unknown != [ ] then
+      errors.outside "mkOption with ${builtins.head unknown}"
+    else if !given ? type then
+      errors.outside "mkOption without a type"
+    else
+      given // { _type = "option"; };
+
+  lib = refuse "lib" missing.lib // functions // {
+    inherit (properties) mkDefault mkForce mkIf mkMerge mkOptionDefault mkOverride;
+    inherit (modules) evalModules;
+    inherit mkOption;
+    types = refuse "lib.types" missing.types // removeAttrs types [ "arguments" ] // {
+      ints = refuse "lib.types.ints" missing.ints // types.ints;
+    };
+  };
+in
+lib

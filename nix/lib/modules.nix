@@ -1,0 +1,175 @@
+# evalModules: collects modules through imports, declares their options, merges the definitions of each option.
+# Order of definitions as in nixpkgs.lib: breadth first through imports, then the last module first.
+{ functions, properties, errors, types, mkOption, lib }:
+let
+  inherit (builtins) attrNames concatLists concatMap elem filter functionArgs genericClosure head isAttrs length;
+  inherit (builtins) isFunction mapAttrs unsafeGetAttrPos zipAttrsWith;
+  inherit (errors) fail optionName outside show whereIs;
+  suggest = import ../suggest.nix;
+  isOption = value: value._type or null == "option";
+  wrong = file: expected: found: way: fail "FLEET.EVAL" { where = file; inherit expected found way; };
+  group = zipAttrsWith (_: found: found);
+  level = module: map (config: { inherit (module) file; inherit config; }) (properties.pushDown module.config);
+
+  # A module is a path, a function or a set. Anonymous ones get a key from their place, so only paths deduplicate.
+  collect = args: parent: functions.imap1 (
+    n: value:
+    let
+      module = load args parent.file "${parent.key}:anon-${toString n}" value;
+    in
+    module // { children = collect args module module.imports; }
+  );
+
+  load =
+    args: file: key: value:
+    if isFunction value then
+      canonical file key (call args key value)
+    else if isAttrs value && elem (value._type or "module") [ "if" "override" ] then
+      canonical file key { config = value; }
+    else if isAttrs value && !value ? _type then
+      canonical file key value
+    else if isAttrs value || builtins.isList value then
+      wrong file "a module" (show value) "Give imports a flat list of paths, functions and sets."
+    else
+      load args (toString value) (toString value) (import value);
+
+  # A function gets what it names without a look at the values: those may depend on config.
+  call = args: key: function:
+    let
+      missing = name: wrong key "a module argument that exists" name "Set _module.args.${name}, or take it out.";
+      value = name: _: args.${name} or args.config._module.args.${name} or (missing name);
+    in
+    function (args // mapAttrs value (functionArgs function));
+
+  canonical = file: key: module:
+    let
+      long = module ? config || module ? options;
+      refused = [ "_class" "disabledModules" "freeformType" "key" "require" ] ++ functions.optional long "meta";
+      unsupported = filter (name: module ? ${name}) refused;
+      stray = attrNames (removeAttrs module [ "_file" "imports" "options" "config" ]);
+    in
+    if unsupported != [ ] then
+      outside "the module attribute ${head unsupported}"
+    else if long && stray != [ ] then
+      wrong file "only imports, options and config" (head stray) "Move it into config."
+    else
+      {
+        inherit key;
+        file = toString module._file or file;
+        imports = module.imports or [ ];
+        options = module.options or { };
+        config = if long then module.config or { } else removeAttrs module [ "_file" "imports" ];
+      };
+
+  # One level of names: the options declared there in their tree, and the definitions that have no option.
+  match = prefix: modules: levels:
+    let
+      declared = group (map (m: mapAttrs (_: options: { inherit (m) file; inherit options; }) m.options) modules);
+      defined = group (map definitions levels);
+      definitions = { file, config }:
+        if isAttrs config then
+          mapAttrs (name: value: { inherit file value; pos = unsafeGetAttrPos name config; }) config
+        else
+          fail "FLEET.OPTION" {
+            expected = "the options of ${optionName prefix} by name";
+            found = show config;
+            where = errors.place file;
+            way = "Set one of its options, such as ${optionName (prefix ++ [ (head (attrNames declared)) ])}.";
+          };
+      results = mapAttrs (
+        name: found:
+        let
+          loc = prefix ++ [ name ];
+          defs = defined.${name} or [ ];
+          first = head found;
+        in
+        if functions.all (d: !d.options ? _type) found then
+          match loc found (concatMap (def: level { inherit (def) file; config = def.value; }) defs)
+        else if length found > 1 then
+          outside "the second declaration of ${optionName loc}"
+        else if !isOption first.options then
+          wrong first.file "mkOption at ${optionName loc}" first.options._type "Wrap the type in mkOption."
+        else
+          { options = evalOption loc first defs; unmatched = [ ]; }
+      ) declared;
+      locate = name: map (def: def // { path = prefix ++ [ name ]; });
+      unknown = mapAttrs locate (removeAttrs defined (attrNames declared));
+      deeper = mapAttrs (_: result: result.unmatched) results;
+    in
+    {
+      options = mapAttrs (_: result: result.options) results;
+      # Without definitions nothing below is looked at, so options may be costly as long as nobody sets them.
+      unmatched = if levels == [ ] then [ ] else concatLists (builtins.attrValues (unknown // deeper));
+    };
+
+  evalOption = loc: { file, options }: defs:
+    let
+      default = { inherit file; value = properties.mkOptionDefault options.default; };
+      merged = mergeDefinitions loc options.type (functions.optional (options ? default) default ++ defs);
+    in
+    options // {
+      inherit loc;
+      inherit (merged) isDefined;
+      value = (options.apply or (value: value)) merged.value;
+      definitions = map (def: def.value) merged.defs;
+      files = map (def: def.file) merged.defs;
+    };
+
+  # All definitions of one value: conditions, then priorities, then the type.
+  mergeDefinitions = loc: type: given:
+    let
+      defs = properties.strongest (concatMap (d: map (value: d // { inherit value; }) (properties.discharge d.value)) given);
+      invalid = filter (def: !type.check def.value) defs;
+    in
+    {
+      inherit defs;
+      isDefined = defs != [ ];
+      value =
+        if invalid != [ ] then
+          fail "FLEET.OPTION" {
+            expected = "${optionName loc} as ${type.description}";
+            found = show (head invalid).value;
+            where = whereIs (head invalid);
+            way = "Change the value of ${optionName loc}.";
+          }
+        else if defs != [ ] then
+          type.merge loc defs
+        else if type ? emptyValue then
+          type.emptyValue loc
+        else
+          fail "FLEET.OPTION" {
+            expected = "a value for ${optionName loc}";
+            found = "none";
+            where = "this fleet";
+            way = "Set ${optionName loc} to a value: ${type.description}.";
+          };
+    };
+
+  values = mapAttrs (_: node: if isOption node then node.value else values node);
+  paths = prefix: options: concatLists (functions.mapAttrsToList (
+    name: node: [ (prefix ++ [ name ]) ] ++ functions.optionals (!isOption node) (paths (prefix ++ [ name ]) node)
+  ) options);
+
+  # modules -> { config, options }. An unknown option is an error as soon as one of the two is looked at.
+  evalModules = { modules, prefix ? [ ], specialArgs ? { } }:
+    let
+      own = { _file = "nix/lib/modules.nix"; options._module.args = mkOption { type = types.arguments; }; };
+      args = { inherit lib config specialArgs; inherit (found) options; } // specialArgs;
+      all = functions.reverseList (genericClosure {
+        startSet = collect args { file = "<unknown-file>"; key = ""; } (modules ++ [ own ]);
+        operator = module: module.children;
+      });
+      found = match prefix all (concatMap level all);
+      config = values found.options;
+      stray = head found.unmatched;
+      guess = suggest stray.path (paths prefix (removeAttrs found.options [ "_module" ]));
+      checked = if found.unmatched == [ ] then (value: value) else fail "FLEET.OPTION" {
+        expected = "an option of this fleet";
+        found = optionName stray.path;
+        where = whereIs stray;
+        way = if guess == null then "Remove it." else "Did you mean ${guess}?";
+      };
+    in
+    { config = checked (removeAttrs config [ "_module" ]); options = checked found.options; };
+in
+{ inherit evalModules mergeDefinitions; }

@@ -1,0 +1,34 @@
+# The plan of each node, from an evaluated fleet. Schema: src/sparkserve/plan.py.
+{ lib, config }:
+let
+  inherit (config) engine fleet serving;
+  ranked = lib.imap0 (rank: node: { inherit (node) name address; inherit rank; }) fleet.nodes;
+  plan = node: {
+    schema = "sparkserve.plan/1";
+    fleet = { inherit (fleet) name topology; nodes = ranked; };
+    node = { inherit (node) name rank; };
+    serving = {
+      inherit (serving) model host port;
+      # Requests carry no credentials yet; modules/serving.nix keeps the endpoint on loopback.
+      auth = "none";
+      ready_timeout_s = serving.readyTimeoutS;
+    };
+    engine = {
+      inherit (engine) package model env;
+      args = [ "--model-path" "/model" "--served-model-name" serving.model ]
+        ++ engine.args
+        ++ [ "--host" serving.host "--port" (toString serving.port) ];
+      # A CPU engine needs no device and no path of the machine.
+      devices = [ ];
+      binds = [ ];
+      shm_mib = engine.shmMiB;
+    };
+    adapters = [ ];
+    gates = config.gates;
+    memory.limit_mib = config.memory.limitMiB;
+    units = { };
+    sysctls = { };
+    kernel_args = [ ];
+  };
+in
+lib.listToAttrs (map (node: lib.nameValuePair node.name (plan node)) ranked)
