@@ -1,0 +1,109 @@
+"""`sparkserve pins`: the bytes that everything is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+_from = click.option(
+    "--from", "given", multiple=True, metavar="DIR_OR_URL", help="Look for wheels and debs here first. Repeatable."
+)
+_mirror = click.option("--mirror", metavar="URI", help="A Debian mirror in place of the one this machine uses.")
+
+
+@click.group()
+def command() -> None:
+    """Lock, fetch, check and list the pinned packages."""
+
+
+def _profiles(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("profiles", nargs=-1, metavar="[PROFILE]...")(function)
+
+
+@command.command(epilog="Examples:  sparkserve pins lock --dry-run   sparkserve pins lock engine-cpu --from ~/wheels")
+@_profiles
+@click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
+@_from
+@_mirror
+def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: str | None) -> None:
+    """Resolve profiles (default: all) into nix/pins/*.json and show what changed."""
+    import datetime
+
+    from sparkserve.output import console
+    from sparkserve.pins import lock as locking
+    from sparkserve.pins import profile
+
+    today = datetime.datetime.now(datetime.UTC).date()
+    changes = locking.lock(profiles or profile.names(), given, mirror, dry_run=dry_run, today=today)
+    for change in changes:
+        console.print(f"{change.profile}: {len(change.lines)} changes", markup=False)
+        for line in change.lines:
+            console.print(f"  {line}", markup=False)
+    if dry_run:
+        console.print("Nothing was written (--dry-run).")
+
+
+@command.command(epilog="Examples:  sparkserve pins fetch   sparkserve pins fetch engine-cpu --from /media/usb/wheels")
+@_profiles
+@_from
+@_mirror
+def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> None:
+    """Download what the Nix store lacks of the pins (default: all profiles)."""
+    from sparkserve.output import console
+    from sparkserve.pins import fetch as fetching
+    from sparkserve.pins import model
+
+    got = fetching.fetch(profiles or model.known(), given, mirror)
+    console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.", markup=False)
+
+
+@command.command(epilog="Examples:  sparkserve pins check   sparkserve pins check base tools --json")
+@_profiles
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def check(profiles: Sequence[str], as_json: bool) -> None:
+    """Prove that every pin is in the store with the right bytes; exit 20 if one lacks, 21 if one is damaged."""
+    from sparkserve import output
+    from sparkserve.pins import check as checking
+    from sparkserve.pins import model
+
+    with output.phase("Check pins"):
+        count = checking.check(profiles or model.known())
+    if as_json:
+        output.print_json({"pins": count, "ok": True})
+    else:
+        output.console.print(f"{count} pins are present and right.")
+
+
+@command.command("list", epilog="Examples:  sparkserve pins list   sparkserve pins list engine-cpu --json")
+@_profiles
+@click.option("--json", "as_json", is_flag=True, help="Print the pins as JSON.")
+def list_(profiles: Sequence[str], as_json: bool) -> None:
+    """Show the pins of profiles (default: all), with totals."""
+    from sparkserve import output
+    from sparkserve.pins import model
+
+    lists = [model.load(name) for name in profiles or model.known()]
+    if as_json:
+        dumped = [each.model_dump(by_alias=True, mode="json", exclude_none=True) for each in lists]
+        output.print_json(dumped)
+        return
+    rows = [
+        (each.profile, pin.kind, pin.name, pin.version, f"{pin.size:,}", pin.sha256[:12])
+        for each in lists
+        for pin in each.pins
+    ]
+    totals = [
+        (each.profile, "total", f"{len(each.pins)} pins", f"locked {each.locked}", f"{_size(each.pins):,}", "")
+        for each in lists
+    ]
+    output.print_table(("Profile", "Kind", "Name", "Version", "Bytes", "sha256"), [*rows, *totals])
+
+
+def _size(pins: Sequence[Any]) -> int:
+    # A tree is made from a deb of the same list, so it is not downloaded.
+    return sum(pin.size for pin in pins if pin.kind != "tree")

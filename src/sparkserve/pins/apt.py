@@ -1,0 +1,140 @@
+"""Debian packages through apt in a private root: the machine's own apt state is neither read nor changed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sparkserve import checkout
+from sparkserve.errors import SparkserveError
+from sparkserve.pins import processes, sources
+from sparkserve.pins.model import Pin, clean_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_INSTALL = re.compile(r"^Inst (\S+) \((\S+) ", re.MULTILINE)
+_TAIL = 1500
+
+# The machine's proxy and credentials stay in force; its hooks must not run for a root that is not its own.
+_CONF = """
+#clear APT::Update;
+#clear DPkg::Pre-Invoke;
+#clear DPkg::Post-Invoke;
+#clear APT::Architectures;
+#clear APT::Default-Release;
+APT::Architecture "amd64";
+APT::Architectures {{ "amd64"; }};
+APT::Install-Recommends "false";
+APT::Install-Suggests "false";
+APT::Sandbox::User "";
+APT::Update::Error-Mode "any";
+Acquire::Languages "none";
+Dir "{root}";
+Dir::State "var/lib/apt";
+Dir::State::lists "lists";
+Dir::State::status "{root}/var/lib/dpkg/status";
+Dir::Cache "var/cache/apt";
+Dir::Etc::sourcelist "/dev/null";
+Dir::Etc::sourceparts "{root}/etc/sources";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::Etc::trusted "/etc/apt/trusted.gpg";
+Dir::Etc::trustedparts "/etc/apt/trusted.gpg.d";
+Dir::Etc::netrc "/etc/apt/auth.conf";
+Dir::Etc::netrcparts "/etc/apt/auth.conf.d";
+"""
+
+
+@dataclass(frozen=True)
+class Apt:
+    """A private apt root for one Debian suite; `opened` makes one."""
+
+    root: Path
+
+    def resolve(self, requests: Sequence[str]) -> list[Pin]:
+        """All packages that `requests` (names or name=version) need, as pins with Debian's own hashes."""
+        plan = self._run("apt-get", "install", "--simulate", "-q", *requests, id="PIN.RESOLVE")
+        exact = [f"{name.partition(':')[0]}={version}" for name, version in _INSTALL.findall(plan)]
+        shown = self._run("apt-cache", "show", *exact, id="PIN.RESOLVE")
+        pins = {_pin(_fields(text)) for text in shown.split("\n\n") if text.strip()}
+        return sorted(pins, key=lambda pin: pin.name)
+
+    def download(self, pins: Sequence[Pin], folder: Path) -> dict[str, Path]:
+        """Download debs into `folder`; return their files by pin name. Raises `PIN.FETCH`."""
+        exact = [f"{pin.name}={pin.version}" for pin in pins]
+        self._run("apt-get", "download", "-q", *exact, id="PIN.FETCH", cwd=folder)
+        return {file.name.partition("_")[0]: file for file in folder.glob("*.deb")}
+
+    def _run(self, *argv: str, id: str, cwd: Path | None = None) -> str:
+        command = [argv[0], "-c", str(self.root / "apt.conf"), *argv[1:]]
+        done = processes.run(command, cwd=cwd)
+        if done.returncode == 0:
+            return done.stdout
+        problem = done.stderr.strip() or done.stdout.strip()
+        do = "Check the mirror and the network, or name another mirror with --mirror URI."
+        if id == "PIN.RESOLVE":
+            do = "Correct the names in the profile; a version that is gone needs a new lock of its profile."
+        if "was not found" in problem and id == "PIN.FETCH":
+            do = "The mirror has another version now: name an archive of that day with --mirror URI, or lock again."
+        raise SparkserveError(
+            id, expected="apt to finish", found=problem[-_TAIL:], where=" ".join(argv[:2]), do=do
+        )
+
+
+def opened(suite: str, mirror: str | None) -> Apt:
+    """A private root whose one source is `suite` main at the machine's Debian mirror (or `mirror`), updated.
+
+    Only main, never the security suite: files that security supersedes leave the mirror, and a pin must stay
+    downloadable. Raises `PIN.FETCH` when there is no apt, no Debian source, or no key for it.
+    """
+    if shutil.which("apt-get") is None:
+        raise _no_source("no apt-get", "Install apt, or give the packages as a folder: pins fetch --from DIR.")
+    source = sources.Source(mirror, "") if mirror else sources.debian()
+    if source is None:
+        raise _no_source("no source for Debian in /etc/apt", "Name a Debian mirror with --mirror URI.")
+    key = source.signed_by
+    if not key:
+        if mirror and not sources.KEYRING.exists():
+            raise _no_source(f"no {sources.KEYRING}", "Install the package debian-archive-keyring.")
+        key = str(sources.KEYRING) if sources.KEYRING.exists() else ""
+    root = checkout.state() / "apt"
+    for name in ("etc/sources", "var/lib/dpkg", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial"):
+        (root / name).mkdir(parents=True, exist_ok=True)
+    (root / "var/lib/dpkg/status").touch()
+    (root / "apt.conf").write_text(_CONF.format(root=root))
+    signed = f"Signed-By: {key}\n" if key else ""
+    (root / "etc/sources/debian.sources").write_text(
+        f"Types: deb\nURIs: {source.uri}\nSuites: {suite}\nComponents: main\nTargets: Packages\n{signed}"
+    )
+    apt = Apt(root)
+    apt._run("apt-get", "update", "-q", id="PIN.FETCH")
+    return apt
+
+
+def _no_source(found: str, do: str) -> SparkserveError:
+    return SparkserveError(
+        "PIN.FETCH", expected="a Debian mirror to take packages from", found=found, where="/etc/apt", do=do
+    )
+
+
+def _fields(stanza: str) -> dict[str, str]:
+    return dict(re.findall(r"^(\S+): (.*)$", stanza, re.MULTILINE))
+
+
+def _pin(fields: dict[str, str]) -> Pin:
+    needs = [fields.get("Pre-Depends", ""), fields.get("Depends", "")]
+    # The name that apt-get download gives the file, with the epoch, which the mirror's own name lacks.
+    base = f"{fields['Package']}_{fields['Version'].replace(':', '%3a')}_{fields['Architecture']}.deb"
+    return Pin(
+        kind="deb",
+        name=fields["Package"],
+        version=fields["Version"],
+        file=clean_name(base),
+        sha256=fields["SHA256"],
+        size=int(fields["Size"]),
+        requires=tuple(need for text in needs for need in text.split(", ") if need),
+    )

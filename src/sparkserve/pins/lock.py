@@ -1,0 +1,190 @@
+"""`pins lock`: resolves profiles into pin lists."""
+
+from __future__ import annotations
+
+import datetime
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparkserve.errors import SparkserveError
+from sparkserve.output import phase
+from sparkserve.pins import apt, fetch, model, profile, store, tree, wheels, workspace
+from sparkserve.pins.model import Pin, PinList
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from sparkserve.pins.profile import Profile
+
+_WHEELS_PER_PIP = 16
+
+
+@dataclass
+class Change:
+    """How a new list differs from the one before it; each line names a kind, a name and versions."""
+
+    profile: str
+    lines: list[str] = field(default_factory=list)
+
+
+def lock(
+    names: Sequence[str], given: Sequence[str], mirror: str | None, *, dry_run: bool, today: datetime.date
+) -> list[Change]:
+    """Resolve profiles and write their pin lists; return what changed. With `dry_run` nothing is written.
+
+    New wheels are downloaded and go into the store at once; debs have their hashes in the signed package index.
+    Raises `PIN.RESOLVE`, `PIN.FETCH`, `PIN.PROFILE`.
+    """
+    changes = []
+    made: dict[str, PinList] = {}
+    with workspace.locked():
+        for name in profile.in_order(names):
+            with phase(f"Lock {name}") as detail:
+                pins = _Lock(name, made, given, mirror, detail).resolve(today)
+                before = model.load(name).pins if model.list_path(name).exists() else ()
+                changes.append(Change(name, _difference(before, pins.pins)))
+                if not dry_run:
+                    model.save(pins)
+                made[name] = pins
+    return changes
+
+
+class _Lock:
+    def __init__(
+        self,
+        name: str,
+        made: dict[str, PinList],
+        given: Sequence[str],
+        mirror: str | None,
+        detail: Callable[[str], None],
+    ):
+        self.name, self.profile = name, profile.load(name)
+        self.given, self.mirror, self.detail = given, mirror, detail
+        self.under: dict[str, Profile] = {}
+        self._collect(self.profile)
+        lists = [made[below] if below in made else model.load(below) for below in self.under]
+        if any(each.target != self.profile.target for each in lists):
+            raise SparkserveError(
+                "PIN.PROFILE",
+                expected=f"one target in {name} and {', '.join(self.under)}",
+                found="different ones",
+                where=f"nix/profiles/{name}.toml",
+                do="Make [target] equal, and lock the lower profiles first.",
+            )
+        self.below = [pin for each in lists for pin in each.pins]
+
+    def _collect(self, upper: Profile) -> None:
+        for below in upper.above:
+            self.under[below] = profile.load(below)
+            self._collect(self.under[below])
+
+    def resolve(self, today: datetime.date) -> PinList:
+        debs = self._debs()
+        pins = [*debs, *(self._tree(each, debs) for each in self.profile.tree), *self._wheels()]
+        return PinList(
+            profile=self.name,
+            locked=today.isoformat(),
+            target=self.profile.target,
+            pins=tuple(sorted(pins, key=lambda pin: (pin.kind, pin.name))),
+        )
+
+    def _debs(self) -> list[Pin]:
+        if not self.profile.debs.request:
+            return []
+        self.detail("asking apt")
+        below = {pin.name: pin for pin in self.below if pin.kind == "deb"}
+        forced = [f"{pin.name}={pin.version}" for pin in below.values()]
+        requests = [name for name in self.profile.debs.request if name not in below]
+        found = apt.opened(self.profile.target.debian, self.mirror).resolve([*forced, *requests])
+        unused = set(self.profile.debs.exclude) - {pin.name for pin in found}
+        if unused:
+            raise self._wrong(f"debs.exclude names what nothing needs: {', '.join(sorted(unused))}")
+        left_out = set(self.profile.debs.exclude).union(*(each.debs.exclude for each in self.under.values()))
+        return [pin for pin in found if pin.name not in left_out and pin.name not in below]
+
+    def _tree(self, wanted: profile.Tree, debs: Iterable[Pin]) -> Pin:
+        deb = next((pin for pin in debs if pin.name == wanted.deb), None)
+        if deb is None:
+            raise self._wrong(f"tree {wanted.name} from {wanted.deb}, which is not among its debs")
+        if store.missing([deb.path]):
+            with tempfile.TemporaryDirectory(dir=workspace.folder()) as folder:
+                root = apt.opened(self.profile.target.debian, self.mirror)
+                workspace.into_store({deb: root.download([deb], Path(folder))[deb.name]})
+        with tree.unpacked(Path(deb.path), wanted.member, wanted.name) as made:
+            size = (made / wanted.name).stat().st_size
+            return Pin(
+                kind="tree",
+                name=wanted.name,
+                version=deb.version,
+                file=wanted.name,
+                sha256=store.tree_sha256(made),
+                size=size,
+                source=deb.file,
+                member=wanted.member,
+            )
+
+    def _wheels(self) -> list[Pin]:
+        wanted = self.profile.wheels
+        if not wanted.request and not wanted.no_deps:
+            return []
+        self.detail("asking uv")
+        where = wheels.places(self.given)
+        below = {pin.name: pin for pin in self.below if pin.kind == "wheel"}
+        exact = wheels.resolve(
+            self.profile.target,
+            wanted.request,
+            constraints=[*(f"{pin.name}=={pin.version}" for pin in below.values()), *wanted.no_deps],
+            excludes=[*wanted.exclude, *(name for each in self.under.values() for name in each.wheels.exclude)],
+            where=where,
+        )
+        versions = {wheels.normal(n): v for n, _, v in (text.partition("==") for text in [*exact, *wanted.no_deps])}
+        new = {name: version for name, version in versions.items() if name not in below}
+        pins = _recorded(self.profile.target, new)
+        left = [f"{name}=={version}" for name, version in sorted(new.items()) if name not in pins]
+        for start in range(0, len(left), _WHEELS_PER_PIP):
+            self.detail(f"downloading wheels, {len(left) - start} to go")
+            with tempfile.TemporaryDirectory(dir=workspace.folder()) as base:
+                part = left[start : start + _WHEELS_PER_PIP]
+                files = fetch.download(self.profile.target, part, Path(base), where)
+                got = {wheels.read(file): file for file in files}
+                workspace.into_store(got)
+            # The resolver's spelling of the version is the one that finds the file again.
+            pins |= {pin.name: pin.model_copy(update={"version": new[pin.name]}) for pin in got}
+        return list(pins.values())
+
+    def _wrong(self, found: str) -> SparkserveError:
+        return SparkserveError(
+            "PIN.PROFILE",
+            expected="a profile that fits what it resolves to",
+            found=found,
+            where=f"nix/profiles/{self.name}.toml",
+            do="Correct that entry.",
+        )
+
+
+def _recorded(target: model.Target, versions: dict[str, str]) -> dict[str, Pin]:
+    """Records for these wheels from the lists that are there, if the store has their bytes: a hash is never
+    taken over unproved, and nothing is downloaded twice."""
+    lists = [model.load(name) for name in model.known()]
+    fitting = [pin for each in lists if each.target == target for pin in each.pins if pin.kind == "wheel"]
+    known = {pin.name: pin for pin in fitting if versions.get(pin.name) == pin.version}
+    absent = store.missing(pin.path for pin in known.values())
+    return {name: pin for name, pin in known.items() if pin.path not in absent}
+
+
+def _difference(before: Iterable[Pin], after: Iterable[Pin]) -> list[str]:
+    old = {(pin.kind, pin.name): pin for pin in before}
+    new = {(pin.kind, pin.name): pin for pin in after}
+    lines = []
+    for key in sorted(old.keys() | new.keys()):
+        if key not in new:
+            lines.append(f"- {key[0]} {key[1]} {old[key].version}")
+        elif key not in old:
+            lines.append(f"+ {key[0]} {key[1]} {new[key].version}")
+        elif old[key].version != new[key].version:
+            lines.append(f"~ {key[0]} {key[1]} {old[key].version} -> {new[key].version}")
+        elif old[key] != new[key]:
+            lines.append(f"~ {key[0]} {key[1]} {new[key].version}: other content")
+    return lines

@@ -1,0 +1,126 @@
+"""The pin lists in `nix/pins/*.json`: their types, and the one place that reads and writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sparkserve import checkout
+from sparkserve.errors import SparkserveError
+from sparkserve.pins import store
+
+SCHEMA = "sparkserve.pins/1"
+
+
+class Frozen(BaseModel):
+    """Unknown keys are refused, and nothing changes after it is read."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Target(Frozen):
+    """The machine that the pinned bytes run on; never this machine."""
+
+    system: Literal["x86_64-linux"]
+    debian: str
+    python: str = Field(pattern=r"^3\.\d+$")
+    glibc: str = Field(pattern=r"^2\.\d+$")
+
+
+class Pin(Frozen):
+    """One file or tree with its hash.
+
+    `sha256` is hex: of the file, or for a tree of its NAR. `size` is in bytes. `file` is the name in the store.
+    `source` and `member` say for a tree from which deb's file it is made.
+    """
+
+    kind: Literal["deb", "tree", "wheel"]
+    name: str
+    version: str
+    file: str
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    size: int = Field(ge=0)
+    requires: tuple[str, ...] = ()
+    source: str | None = Field(default=None, alias="from")
+    member: str | None = None
+
+    @property
+    def path(self) -> str:
+        """The store path that this pin has or will have."""
+        return store.fixed_path(self.file, self.sha256, recursive=self.kind == "tree")
+
+
+class PinList(Frozen):
+    """The content of one `nix/pins/<profile>.json`."""
+
+    schema_: Literal["sparkserve.pins/1"] = Field(default=SCHEMA, alias="schema")
+    profile: str
+    locked: str
+    target: Target
+    pins: tuple[Pin, ...]
+
+    @model_validator(mode="after")
+    def _trees_have_their_deb(self) -> PinList:
+        debs = {pin.file for pin in self.pins if pin.kind == "deb"}
+        for pin in self.pins:
+            if pin.kind == "tree" and (pin.source not in debs or pin.member is None):
+                raise ValueError(f"the tree {pin.name} without a deb of this list and a member")
+        return self
+
+
+def clean_name(file: str) -> str:
+    """Map a file name to what Nix allows: Debian's `%3a` and `~`, and anything else not allowed, become `-`."""
+    return re.sub(r"[^A-Za-z0-9+._?=-]", "-", file.replace("%3a", "-")).lstrip(".")
+
+
+def list_path(profile: str) -> Path:
+    """Where a profile's pin list is."""
+    return checkout.root() / "nix" / "pins" / f"{profile}.json"
+
+
+def known() -> list[str]:
+    """The profiles that have a pin list, sorted."""
+    return sorted(p.stem for p in (checkout.root() / "nix" / "pins").glob("*.json"))
+
+
+def load(profile: str) -> PinList:
+    """Read a profile's pins. Raises `PIN.PROFILE` when the list is missing or is not valid."""
+    path = list_path(profile)
+    try:
+        return PinList.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        found, do = "no such file", f"Run: ./sparkserve pins lock {profile}. Locked now: {', '.join(known())}."
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        found = f"{first['msg']} at {place or 'the top'}"
+        do = f"Take the file back from git, or run: ./sparkserve pins lock {profile}."
+    raise SparkserveError(
+        "PIN.PROFILE", expected=f"the pin list of {profile}", found=found, where=str(path), do=do
+    )
+
+
+def dump(pins: PinList) -> str:
+    """The text of a pin list: one line per pin, so that a diff shows one line per change."""
+    head = pins.model_dump(by_alias=True, exclude={"pins"})
+    lines = [json.dumps(p.model_dump(by_alias=True, exclude_none=True), ensure_ascii=False) for p in pins.pins]
+    top = json.dumps(head, indent=2)[:-2]
+    body = ",\n    ".join(lines)
+    return f'{top},\n  "pins": [\n    {body}\n  ]\n}}\n'
+
+
+def save(pins: PinList) -> None:
+    """Write a pin list so that a reader, or a kill, sees the old file or the new one and nothing between."""
+    path = list_path(pins.profile)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(dump(pins))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,52 @@
+"""Runs pip and apt so that every one of them ends when this process is told to stop."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from typing import TYPE_CHECKING
+
+from sparkserve.pins import store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+_running: set[subprocess.Popen[str]] = set()
+_guard = threading.Lock()
+_stopped = threading.Event()
+
+
+def run(
+    argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Like `subprocess.run` with captured text. Raises `HOST.DISK` when the command says that the disk is full."""
+    with _guard:
+        if _stopped.is_set():
+            raise KeyboardInterrupt
+        process = subprocess.Popen(
+            argv,
+            cwd=cwd,
+            env=env,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        _running.add(process)
+    try:
+        out, err = process.communicate()
+    finally:
+        with _guard:
+            _running.discard(process)
+    if process.returncode != 0 and "No space left on device" in out + err:
+        raise store.disk_full(str(cwd or argv[0]))
+    return subprocess.CompletedProcess(list(argv), process.returncode, out, err)
+
+
+def stop() -> None:
+    """End all that runs and let nothing new start."""
+    _stopped.set()
+    with _guard:
+        for process in _running:
+            process.terminate()

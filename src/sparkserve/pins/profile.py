@@ -1,0 +1,99 @@
+"""What people write: `nix/profiles/<name>.toml`, one per set of pins."""
+
+from __future__ import annotations
+
+import tomllib
+from graphlib import CycleError, TopologicalSorter
+from typing import TYPE_CHECKING, NoReturn
+
+from pydantic import ValidationError
+
+from sparkserve import checkout
+from sparkserve.errors import SparkserveError
+from sparkserve.pins.model import Frozen, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+
+class Debs(Frozen):
+    """`request`: package names. `exclude`: packages that the request depends on and that are left out."""
+
+    request: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+class Wheels(Frozen):
+    """`request`: requirements. `no_deps`: exact versions taken alone. `exclude`: cut with what only they need."""
+
+    request: tuple[str, ...] = ()
+    no_deps: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+
+class Tree(Frozen):
+    """A folder `name` with the executable `name` in it, which is `member` of the deb `deb`."""
+
+    name: str
+    deb: str
+    member: str
+
+
+class Profile(Frozen):
+    """One profile. It holds only what the profiles in `above` lack, at the versions that those hold."""
+
+    target: Target
+    above: tuple[str, ...] = ()
+    debs: Debs = Debs()
+    wheels: Wheels = Wheels()
+    tree: tuple[Tree, ...] = ()
+
+
+def folder() -> Path:
+    """Where the profiles are."""
+    return checkout.root() / "nix" / "profiles"
+
+
+def names() -> list[str]:
+    """All profiles, sorted."""
+    return sorted(p.stem for p in folder().glob("*.toml"))
+
+
+def load(name: str) -> Profile:
+    """Read a profile. Raises `PIN.PROFILE` with the key that is wrong."""
+    path = folder() / f"{name}.toml"
+    try:
+        profile = Profile.model_validate(tomllib.loads(path.read_text()))
+    except FileNotFoundError:
+        _refuse(name, f"no profile {name!r}", f"Profiles are: {', '.join(names())}.")
+    except tomllib.TOMLDecodeError as error:
+        _refuse(name, f"TOML that does not parse: {error}", "Correct that line.")
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        _refuse(name, f"{key}: {first['msg']}", "Correct that key.")
+    for wheel in profile.wheels.no_deps:
+        if "==" not in wheel:
+            _refuse(name, f"no_deps {wheel!r} without ==", "Name the exact version: no resolver looks at it.")
+    return profile
+
+
+def in_order(wanted: Iterable[str]) -> list[str]:
+    """`wanted` with every profile after those it is above. Raises `PIN.PROFILE` on a circle."""
+    chosen = list(wanted)
+    try:
+        order = TopologicalSorter({name: load(name).above for name in names()}).static_order()
+        return [name for name in order if name in chosen]
+    except CycleError as error:
+        _refuse(chosen[0], f"a circle: {' above '.join(error.args[1])}", "Remove one `above`.")
+
+
+def _refuse(name: str, found: str, do: str) -> NoReturn:
+    raise SparkserveError(
+        "PIN.PROFILE",
+        expected="a profile with target, above, debs, wheels and tree",
+        found=found,
+        where=f"nix/profiles/{name}.toml",
+        do=do,
+    )

@@ -1,0 +1,135 @@
+"""Pins and the Nix store: which path a pin has, whether it is there, and how it gets there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparkserve import nix
+from sparkserve.errors import SparkserveError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+STORE = "/nix/store"
+GC_ROOTS = Path("/nix/var/nix/gcroots/sparkserve-pins")
+# Nix leaves out e, o, t and u.
+_BASE32 = "0123456789abcdfghijklmnpqrsvwxyz"
+_PATHS_PER_CALL = 1000
+_BLOCK = 1 << 20
+
+
+def fixed_path(name: str, sha256: str, *, recursive: bool = False) -> str:
+    """The store path of content that has the hex hash `sha256` under `name`.
+
+    For `recursive` the hash is of the content's NAR. Same rule as `nix-store --print-fixed-path`.
+    """
+    if recursive:
+        kind, inner = "source", sha256
+    else:
+        kind, inner = "output:out", hashlib.sha256(f"fixed:out:sha256:{sha256}:".encode()).hexdigest()
+    digest = hashlib.sha256(f"{kind}:sha256:{inner}:{STORE}:{name}".encode()).digest()
+    folded = bytearray(20)
+    for i, byte in enumerate(digest):
+        folded[i % 20] ^= byte
+    number = int.from_bytes(folded, "little")
+    return f"{STORE}/{''.join(_BASE32[number >> (5 * i) & 31] for i in reversed(range(32)))}-{name}"
+
+
+def file_sha256(path: Path) -> str:
+    """The hex SHA-256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def missing(paths: Iterable[str]) -> set[str]:
+    """Those of `paths` that are not valid in the store."""
+    wanted = sorted(set(paths))
+    absent: set[str] = set()
+    for start in range(0, len(wanted), _PATHS_PER_CALL):
+        part = wanted[start : start + _PATHS_PER_CALL]
+        absent.update(_run("nix-store", "--check-validity", "--print-invalid", *part).split())
+    return absent
+
+
+def damaged(paths: Sequence[str]) -> set[str]:
+    """Those of `paths` whose bytes in the store are not what Nix recorded for them."""
+    bad: set[str] = set()
+    for start in range(0, len(paths), _PATHS_PER_CALL):
+        part = paths[start : start + _PATHS_PER_CALL]
+        done = subprocess.run(
+            ["nix-store", "--verify-path", *part], capture_output=True, text=True, env=nix.environment()
+        )
+        if done.returncode != 0:
+            bad.update(path for path in part if path in done.stderr)
+    return bad
+
+
+def add(files: Sequence[Path], *, recursive: bool = False) -> list[str]:
+    """Add files (or with `recursive` folders) under their base names; return their store paths in order."""
+    if not files:
+        return []
+    if not recursive:
+        for file in files:
+            # A flat pin keeps the execute bit of its source, which Nix does not count into the path.
+            file.chmod(0o644)
+    flags = ["--recursive"] if recursive else []
+    return _run("nix-store", "--add-fixed", *flags, "sha256", *map(str, files)).split()
+
+
+def tree_sha256(folder: Path) -> str:
+    """The hex SHA-256 of a folder's NAR."""
+    return _run("nix-hash", "--type", "sha256", str(folder)).strip()
+
+
+def keep(paths: Iterable[str]) -> None:
+    """Register garbage collector roots for `paths`: nothing that is built keeps a pin alive."""
+    try:
+        GC_ROOTS.mkdir(parents=True, exist_ok=True)
+        present = {entry.name for entry in os.scandir(GC_ROOTS)}
+        for path in paths:
+            if Path(path).name not in present:
+                link = GC_ROOTS / Path(path).name
+                temporary = link.with_name(f".{link.name}.{os.getpid()}")
+                temporary.symlink_to(path)
+                temporary.replace(link)
+    except PermissionError as error:
+        raise SparkserveError(
+            "HOST.ROOT",
+            expected="to run as root",
+            found=f"no right to write {error.filename}",
+            where=str(GC_ROOTS),
+            do="Run the same command with sudo.",
+        ) from error
+
+
+def disk_full(where: str, found: str = "no space left on the device") -> SparkserveError:
+    """The error for a full disk."""
+    return SparkserveError(
+        "HOST.DISK",
+        expected="free space for the pins",
+        found=found,
+        where=where,
+        do="Free some space and run the same command: what is already in the store is not fetched again.",
+    )
+
+
+def _run(*argv: str) -> str:
+    done = subprocess.run(argv, capture_output=True, text=True, env=nix.environment())
+    if done.returncode == 0:
+        return done.stdout
+    if "No space left on device" in done.stderr or "disk is full" in done.stderr:
+        raise disk_full(STORE)
+    raise SparkserveError(
+        "NIX.BUILD",
+        expected=f"{' '.join(argv[:2])} to work",
+        found=done.stderr.strip()[-2000:] or f"exit {done.returncode}",
+        where=STORE,
+        do="The text above is Nix's own; ./sparkserve nix-store --verify checks the store.",
+    )

@@ -1,0 +1,111 @@
+"""The folder that files are downloaded into, and their way from there into the store."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparkserve import checkout
+from sparkserve.errors import SparkserveError
+from sparkserve.output import console
+from sparkserve.pins import store, tree
+from sparkserve.pins.model import Pin, clean_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+
+def folder() -> Path:
+    """Where downloads lie until they are in the store."""
+    return checkout.state() / "downloads"
+
+
+@contextmanager
+def locked() -> Iterator[None]:
+    """Let one `fetch` or `lock` download at a time; a second one waits and then finds the work done."""
+    with (checkout.state() / "pins.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            console.print("Waiting for another `pins fetch` or `pins lock` to finish.")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        folder().mkdir(exist_ok=True)
+        yield
+
+
+def left_over(wanted: Iterable[Pin]) -> dict[Pin, Path]:
+    """Whole files that a killed run left, by pin; whatever else it left is removed. Call with the lock held."""
+    by_file = {(pin.file, pin.size): pin for pin in wanted}
+    found: dict[Pin, Path] = {}
+    kept = Path(tempfile.mkdtemp(prefix="kept-", dir=folder()))
+    for path in [p for p in folder().rglob("*") if p.is_file() and not p.is_symlink()]:
+        pin = by_file.get((clean_name(path.name), path.stat().st_size))
+        if pin is not None and pin not in found and store.file_sha256(path) == pin.sha256:
+            found[pin] = path.rename(kept / pin.file)
+    for entry in folder().iterdir():
+        if entry != kept:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    return found
+
+
+def size() -> int:
+    """Bytes that lie in the folder now."""
+    total = 0
+    for base, _, names in os.walk(folder()):
+        for name in names:
+            try:
+                total += (Path(base) / name).stat().st_size
+            except FileNotFoundError:
+                continue  # pip just moved it
+    return total
+
+
+def into_store(files: Mapping[Pin, Path]) -> None:
+    """Check every file's hash, add it, protect it from garbage collection and remove the download.
+
+    Raises `PIN.HASH` for the first wrong file, after the right ones are in.
+    """
+    wrong: list[SparkserveError] = []
+    with tempfile.TemporaryDirectory(dir=folder()) as names:
+        links: dict[Pin, Path] = {}
+        for pin, path in files.items():
+            found = store.file_sha256(path)
+            if found == pin.sha256:
+                # Nix takes the store name from the file name.
+                links[pin] = Path(names) / pin.file
+                links[pin].hardlink_to(path)
+            else:
+                wrong.append(_wrong_hash(pin, f"{found} ({path.stat().st_size} bytes)"))
+                path.unlink()
+        added = store.add(list(links.values()))
+        store.keep(added)
+    for pin in links:
+        files[pin].unlink()
+    if wrong:
+        raise wrong[0]
+
+
+def plant(pin: Pin, deb: Path) -> None:
+    """Make a tree pin from its deb and add it. Raises `PIN.HASH` when it comes out different."""
+    assert pin.member is not None  # noqa: S101 - the pin list's reader has checked it
+    with tree.unpacked(deb, pin.member, pin.name) as made:
+        found = store.tree_sha256(made)
+        if found != pin.sha256:
+            raise _wrong_hash(pin, found)
+        store.keep(store.add([made], recursive=True))
+
+
+def _wrong_hash(pin: Pin, found: str) -> SparkserveError:
+    return SparkserveError(
+        "PIN.HASH",
+        expected=f"{pin.file} with sha256 {pin.sha256} ({pin.size} bytes)",
+        found=found,
+        where=f"{pin.kind} {pin.name} {pin.version}",
+        do="Nothing of it was kept. Fetch again, or name another source with --from or --mirror; if upstream "
+        "replaced the file on purpose, run ./sparkserve pins lock and look at the change.",
+    )
