@@ -32,7 +32,7 @@ in
     };
     env = mkOption {
       type = types.attrsOf types.str;
-      description = "The engine's whole environment: nothing else is passed on. A fleet replaces single variables.";
+      description = "Environment on top of what the engine's root brings; the machine's own is not passed on.";
       example = { OMP_NUM_THREADS = "4"; };
     };
     shmMiB = mkOption {

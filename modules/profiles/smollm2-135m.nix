@@ -31,12 +31,5 @@
     # One thread per core, and no spinning: three processes share two cores.
     OMP_NUM_THREADS = "2";
     OMP_WAIT_POLICY = "PASSIVE";
-    # The root is read-only and has its bytecode.
-    PYTHONDONTWRITEBYTECODE = "1";
-    PYTHONPATH = "/opt/engine/lib";
-    HOME = "/root";
-    LANG = "C.UTF-8";
-    # No look at the network for a model that is here.
-    HF_HUB_OFFLINE = "1";
   };
 }

@@ -1,0 +1,148 @@
+"""The plan: what one node runs. Nix renders it (nix/plan.nix); everything else reads it, recomputing nothing.
+
+`docs/plan.schema.json` is the JSON Schema of these types (`sparkserve fleet schema`).
+"""
+
+from __future__ import annotations
+
+import json
+from ipaddress import IPv4Address  # noqa: TC003 - pydantic needs it at run time
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sparkserve.errors import SparkserveError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Name = Annotated[str, Field(min_length=1)]
+Rank = Annotated[int, Field(ge=0)]
+AbsolutePath = Annotated[str, Field(pattern="^/")]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, serialize_by_alias=True)
+
+
+class FleetNode(_Frozen):
+    """A node as all nodes know it."""
+
+    name: Name
+    rank: Rank
+    address: IPv4Address
+
+
+class Fleet(_Frozen):
+    """All nodes in rank order; rank 0 is the head."""
+
+    name: Name
+    topology: Literal["single"]
+    nodes: Annotated[tuple[FleetNode, ...], Field(min_length=1)]
+
+
+class Node(_Frozen):
+    """The node that this plan is for."""
+
+    name: Name
+    rank: Rank
+
+
+class Serving(_Frozen):
+    """The endpoint on the head."""
+
+    model: Name
+    host: Name
+    port: Annotated[int, Field(ge=1, le=65535)]
+    auth: Literal["none"]
+    ready_timeout_s: Annotated[int, Field(ge=1)]
+
+
+class Engine(_Frozen):
+    """What runs inside the engine's root. `package` and `model` are names under pkgs/, never paths."""
+
+    package: Name
+    model: Name
+    args: tuple[str, ...]
+    env: dict[str, str]
+    devices: tuple[AbsolutePath, ...]
+    binds: tuple[AbsolutePath, ...]
+    shm_mib: Annotated[int, Field(ge=1)]
+
+
+class Memory(_Frozen):
+    """`limit_mib` bounds all engine processes together; None is no limit."""
+
+    limit_mib: Annotated[int, Field(ge=1)] | None
+
+
+class Plan(_Frozen):
+    """One node's plan. What nothing reads yet must be empty, so that no plan promises more than is done."""
+
+    schema_name: Literal["sparkserve.plan/1"] = Field(alias="schema")
+    fleet: Fleet
+    node: Node
+    serving: Serving
+    engine: Engine
+    adapters: Annotated[tuple[str, ...], Field(max_length=0)]
+    gates: tuple[Literal["smoke"], ...]
+    memory: Memory
+    units: Annotated[dict[str, str], Field(max_length=0)]
+    sysctls: Annotated[dict[str, str], Field(max_length=0)]
+    kernel_args: Annotated[tuple[str, ...], Field(max_length=0)]
+
+    @model_validator(mode="after")
+    def _node_is_of_the_fleet(self) -> Self:
+        ranks = [(node.name, node.rank) for node in self.fleet.nodes]
+        if [rank for _, rank in ranks] != list(range(len(ranks))):
+            raise ValueError("fleet.nodes with the ranks 0, 1, ... in order")
+        if (self.node.name, self.node.rank) not in ranks:
+            raise ValueError("node to be one of fleet.nodes, with the same rank")
+        return self
+
+
+def load(path: Path) -> Plan:
+    """Read a plan.json. Raises `PLAN.SCHEMA` when the file is missing, not JSON or not a plan."""
+    try:
+        value = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise _wrong("a plan in JSON", str(error), str(path)) from error
+    return parse(value, where=str(path))
+
+
+def parse(value: Any, *, where: str = "the evaluated plan") -> Plan:
+    """A plan from its JSON value. Raises `PLAN.SCHEMA` with the first wrong field; `where` is its source."""
+    try:
+        # As JSON, so that strict types still take a list for a tuple.
+        return Plan.model_validate_json(json.dumps(value))
+    except ValidationError as error:
+        raise _wrong(*_in_words(error), where) from error
+
+
+def _in_words(error: ValidationError) -> tuple[str, str]:
+    """What was expected and what was found, of the first error."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    match first["type"]:
+        case "missing":
+            return f"the field {field}", "a plan without it"
+        case "extra_forbidden":
+            return "only fields of this version of the plan", field
+        case "value_error":
+            return first["msg"].removeprefix("Value error, "), "other values"
+    return f"{field}: {first['msg'].removeprefix('Input should be ')}", json.dumps(first["input"])[:100]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a plan."""
+    return Plan.model_json_schema(by_alias=True)
+
+
+def _wrong(expected: str, found: str, where: str) -> SparkserveError:
+    return SparkserveError(
+        "PLAN.SCHEMA",
+        expected=expected,
+        found=found,
+        where=where,
+        do="The plan and this program are of different versions, or it was edited: build it again.",
+    )
