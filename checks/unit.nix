@@ -1,0 +1,8 @@
+# Proves: the tests that need no Nix, no network and no root, in the sandbox, with the interpreter that users run.
+# Costs: 30 s.
+{ devCheck }:
+devCheck {
+  name = "unit";
+  folders = [ "src" "tests" "nix/profiles" "nix/pins" "modules" "hosts" "docs" "pkgs" ];
+  commands = [ [ "pytest" "-q" "-p" "no:cacheprovider" ] ];
+}

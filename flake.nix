@@ -1,0 +1,27 @@
+{
+  description = "DeepSeek-V4.1-Flash from three or four DGX Sparks as one endpoint, every byte pinned";
+
+  # The open world only: deploy-rs and NixOS modules. The sealed outputs (packages, checks, apps) use no input, so Nix
+  # never fetches these for `nix build` and `nix flake check`.
+  inputs = {
+    nixpkgs.url = "github:NixOS/nixpkgs";
+    deploy-rs.url = "github:serokell/deploy-rs";
+    deploy-rs.inputs.nixpkgs.follows = "nixpkgs";
+  };
+
+  outputs = { self, ... }:
+    let
+      system = "x86_64-linux";
+      sealed = import ./nix { inherit system; };
+      byFile = folder: suffix: builtins.listToAttrs (map
+        (file: { name = builtins.replaceStrings [ suffix ] [ "" ] file; value = folder + "/${file}"; })
+        (builtins.attrNames (builtins.readDir folder)));
+    in
+    {
+      packages.${system} = sealed.packages // sealed.hosts // sealed.images;
+      checks.${system} = builtins.mapAttrs (name: file: sealed.call file { inherit self; }) (byFile ./checks ".nix");
+      apps.${system}.default = { type = "app"; program = "${sealed.packages.sparkserve}/bin/sparkserve"; };
+      nixosModules = byFile ./modules ".nix";
+      lib.fleets = sealed.fleets;
+    };
+}

@@ -1,0 +1,35 @@
+# The sealed world: everything here is made of pins. No flake input, no channel, no path of the builder machine.
+# Nix 2.8 is the oldest Nix that must read this (Debian 12).
+{ system }:
+let
+  # A flake's source is one store path, so `./x` would make every build depend on every file of the repository.
+  # A path of its own name depends on its own content only: a README edit rebuilds nothing.
+  source = path: builtins.path { inherit path; name = baseNameOf path; filter = name: type: baseNameOf name != "__pycache__"; };
+
+  call = file: overrides:
+    let f = import file; in f (builtins.intersectAttrs (builtins.functionArgs f) (scope // overrides));
+
+  # A folder in pkgs/ is a package.
+  packages = builtins.mapAttrs (name: type: call (../pkgs + "/${name}/package.nix") { }) (builtins.readDir ../pkgs);
+
+  scope = packages // {
+    inherit system source call packages scope;
+    lib = import ./lib;
+    pins = call ./pins.nix { };
+    stage0 = call ./stage0.nix { };
+    fetch = call ./fetch.nix { };
+    rootfs = call ./rootfs.nix { };
+    tools = call ./tools.nix { };
+    runPython = call ./run-python.nix { };
+    wheels = call ./wheels.nix { };
+    venv = call ./venv.nix { };
+    layer = call ./layer.nix { };
+    image = call ./image.nix { };
+    host = call ./host.nix { };
+    inherit (call ./hosts.nix { }) hosts images;
+    devCheck = call ./dev-check.nix { };
+    fleets = import ./fleet.nix { inherit (scope) lib; hosts = ../hosts; modules = ../modules; };
+    pass = name: scope.runPython { inherit name; script = builtins.toFile "pass.py" "import os, pathlib; pathlib.Path(os.environ['out']).touch()"; };
+  };
+in
+scope

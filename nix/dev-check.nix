@@ -1,0 +1,14 @@
+# A check that runs development tools over folders of the repository, laid out as in the checkout.
+{ runPython, dev, source }:
+{ name, folders, commands }:
+let
+  folder = path: { name = path; value = source (../. + "/${path}"); };
+in
+runPython {
+  name = "check-${name}";
+  interpreter = "${dev}/bin";
+  script = source ./dev-check.py;
+  folders = builtins.toJSON (builtins.listToAttrs (map folder folders));
+  project = source ../pyproject.toml;
+  commands = builtins.toJSON commands;
+}

@@ -1,0 +1,26 @@
+"""Builder: lays folders out as in the checkout and runs each command (a Python module and its arguments) there.
+
+in (environment): folders (JSON: name -> path), project (pyproject.toml), commands (JSON list).
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+tree = Path("checkout")
+for name, path in json.loads(os.environ["folders"]).items():
+    shutil.copytree(path, tree / name, copy_function=shutil.copyfile)
+shutil.copyfile(os.environ["project"], tree / "pyproject.toml")
+for folder in [tree, *tree.rglob("*")]:
+    if folder.is_dir():
+        folder.chmod(0o755)
+
+environment = {**os.environ, "HOME": str(Path.cwd()), "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+for command in json.loads(os.environ["commands"]):
+    code = subprocess.run([sys.executable, "-m", *command], cwd=tree, env=environment).returncode
+    if code:
+        sys.exit(code)
+Path(os.environ["out"]).touch()

@@ -1,0 +1,52 @@
+"""Builder of a host closure: plan.json, closure.json and the harness that reads them.
+
+in (environment): node, plans (JSON, all nodes of the fleet), closure (JSON: argv, env, bwrap, layers and harness with
+files that hold their digests), sparkserve (the harness).
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+
+
+def canonical(value) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def digest_of(value) -> str:
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+out = Path(os.environ["out"])
+plans = json.loads(os.environ["plans"])
+given = json.loads(os.environ["closure"])
+
+layers = [
+    {
+        "name": layer["name"],
+        "target": layer["target"],
+        "path": layer["path"],
+        "diff_id": f"sha256:{Path(layer['digest']).read_text()}",
+    }
+    for layer in given["layers"]
+]
+# Paths are left out: they differ between builders even when every byte is equal.
+root = digest_of([[layer["target"], layer["diff_id"]] for layer in layers])
+harness = Path(given["harness"]).read_text()
+
+closure = {
+    "schema": "sparkserve.closure/1",
+    "fleet_id": digest_of({"plans": plans, "root": root, "harness": harness}),
+    "root": {"digest": f"sha256:{root}", "layers": layers},
+    "argv": given["argv"],
+    "env": given["env"],
+    "bwrap": given["bwrap"],
+    "harness": {"digest": f"sha256:{harness}", "path": os.environ["sparkserve"]},
+}
+
+out.mkdir()
+for name, value in (("plan.json", plans[os.environ["node"]]), ("closure.json", closure)):
+    (out / name).write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+(out / "bin").mkdir()
+(out / "bin/sparkserve").symlink_to(Path(os.environ["sparkserve"]) / "bin/sparkserve")

@@ -1,0 +1,25 @@
+# A Python environment that runs from its store path: `bin/python3` is the tools root's interpreter, found to be a
+# virtual environment by pyvenv.cfg, so `sys.executable -m pip` in a child process sees the same modules.
+# `above` are other environments whose modules are importable too.
+{ runPython, source, tools, wheels }:
+{ name, pins, above ? [ ], sources ? null, program ? null }:
+let
+  libDir = "lib/python3.11/site-packages";
+in
+runPython {
+  inherit name libDir;
+  script = source ./venv.py;
+  home = "${tools}/usr/bin";
+  site =
+    if pins == [ ] then "" else
+    wheels {
+      name = "${name}-wheels";
+      wheels = pins;
+      inherit libDir;
+      prefix = "/";
+      loader = "${tools}/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
+    };
+  above = map (env: "${env}") above;
+  sources = if sources == null then "" else sources;
+  program = if program == null then "" else program;
+}
