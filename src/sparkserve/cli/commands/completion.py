@@ -1,0 +1,24 @@
+"""`sparkserve completion`: Tab completes commands and options."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(
+    epilog="""Examples:
+
+    sudo ./sparkserve completion bash > /etc/bash_completion.d/sparkserve
+
+    ./sparkserve completion fish | source"""
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print the completion script of a shell."""
+    from click.shell_completion import get_completion_class
+
+    from sparkserve.cli.main import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None  # noqa: S101 - the choices above are click's own
+    click.echo(kind(cli, {}, "sparkserve", "_SPARKSERVE_COMPLETE").source())
