@@ -1,0 +1,46 @@
+"""`sparkserve smoke`: does it say Paris?"""
+
+from __future__ import annotations
+
+import click
+
+from sparkserve.cli import options
+
+
+@click.command(
+    epilog="""Examples:
+
+    ./sparkserve smoke
+
+    ./sparkserve smoke --json | jq .tokens_per_s
+
+Exit code: 0 for the right answer, 52 when nothing runs, 53 for a wrong one."""
+)
+@options.fleet
+@options.as_json
+def command(fleet: str, as_json: bool) -> None:
+    """Ask one question at temperature 0, streaming and not; the answers must be right and equal."""
+    from sparkserve.engine import smoke
+    from sparkserve.errors import SparkserveError
+    from sparkserve.local import single
+    from sparkserve.output import console, phase, print_json
+
+    run = next((run for files in single.nodes(fleet) if (run := files.load()) and run.alive()), None)
+    if run is None:
+        raise SparkserveError(
+            "ENGINE.STATE",
+            expected="a running engine to ask",
+            found="none",
+            where=fleet,
+            do="Start it with: ./sparkserve up.",
+        )
+    with phase(f"Ask {run.model}: {smoke.QUESTION}"):
+        result = smoke.check(run.endpoint, run.model)
+    if as_json:
+        print_json(result)
+        return
+    console.print(str(result["answer"]), markup=False)
+    console.print(
+        f"first token after {result['ttft_s']} s, then {result['tokens_per_s']} tokens/s; "
+        f"the whole answer of {result['completion_tokens']} tokens in {result['seconds']} s"
+    )

@@ -1,0 +1,50 @@
+"""`sparkserve up`: from files to a served model."""
+
+from __future__ import annotations
+
+import click
+
+from sparkserve.cli import options
+
+
+@click.command(
+    epilog="""Examples:
+
+    ./sparkserve up
+
+    ./sparkserve up --fleet local-single --json | jq -r .endpoint
+
+Run it again at any time: when the running engine is what the files say, it only checks that it answers.
+Ctrl-C stops it in any phase and leaves no process behind."""
+)
+@options.fleet
+@options.as_json
+def command(fleet: str, as_json: bool) -> None:
+    """Build the closure, start the engine and wait until it answers."""
+    import json
+
+    from sparkserve.local import single
+    from sparkserve.output import console, print_json
+
+    done = single.bring_up(fleet)
+    run = done.run
+    if as_json:
+        print_json(
+            {
+                "already_running": done.already,
+                "endpoint": run.endpoint,
+                "fleet": run.fleet,
+                "fleet_id": run.fleet_id,
+                "model": run.model,
+                "node": run.node,
+                "pid": run.engine.pid,
+                "seconds": {name: round(value, 2) for name, value in done.seconds.items()},
+            }
+        )
+        return
+    body = {"model": run.model, "messages": [{"role": "user", "content": "What is the capital of France?"}]}
+    state = "already serves" if done.already else "serves"
+    console.print(f"{fleet} {state} {run.model} at {run.endpoint}/v1 (fleet id {run.fleet_id[:12]})")
+    console.print("Try: ./sparkserve smoke, or:")
+    url = f"{run.endpoint}/v1/chat/completions"
+    console.print(f"  curl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'", markup=False)

@@ -1,0 +1,8 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import click
+
+fleet = click.option("--fleet", default="local-single", show_default=True, help="A folder in hosts/.")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")

@@ -1,0 +1,1 @@
+"""The engine process on one node: how it is spelled, started, watched and stopped."""

@@ -1,0 +1,172 @@
+"""Starts an engine as a daemon and stops it so that nothing is left."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from sparkserve.engine import log, procfs, runner
+from sparkserve.engine.interrupts import uninterrupted
+from sparkserve.engine.record import NodeFiles, Run
+from sparkserve.errors import SparkserveError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from sparkserve.engine.closure import Closure
+    from sparkserve.engine.procfs import Process
+    from sparkserve.plan import Plan
+
+ENTER_S = 10.0  # bubblewrap needs 20 ms
+DRAIN_S = 30.0  # SGLang drains and exits in 5 to 12 s on two cores
+ORPHAN_S = 3.0  # what the launcher's children get once it is gone
+KILL_S = 10.0  # from SIGKILL until the kernel has freed some GB
+
+
+def start(plan: Plan, closure: Closure, path: Path, files: NodeFiles) -> Run:
+    """Start the engine of the host closure at `path`; returns once it runs and the record is written.
+
+    Raises `ENGINE.START` when bubblewrap cannot enter the root.
+    """
+    with uninterrupted():
+        files.prepare()
+        with files.log.open("wb") as output, files.status.open("wb") as status:
+            argv = runner.command(plan, closure, status_fd=status.fileno())
+            monitor = _spawn(argv, output, status)
+        try:
+            init, engine = _enter(monitor, files)
+            run = Run(
+                fleet=plan.fleet.name,
+                node=plan.node.name,
+                fleet_id=closure.fleet_id,
+                closure=str(path),
+                host=plan.serving.host,
+                port=plan.serving.port,
+                model=plan.serving.model,
+                started_at=time.time(),
+                boot_id=procfs.boot_id(),
+                monitor=procfs.find(monitor.pid) or procfs.Process(monitor.pid, 0),
+                init=init,
+                engine=engine,
+            )
+            files.save(run)
+        except BaseException:
+            _abandon(monitor, files)
+            raise
+    return run
+
+
+def stop(run: Run, files: NodeFiles, waiting: Callable[[str], None] = lambda text: None) -> None:
+    """Stop the engine: SIGTERM to its launcher, 30 s to drain, then SIGKILL to its whole pid namespace.
+
+    `waiting` is told once a second for how long. Also cleans up after an engine that is already dead.
+    """
+    begin = time.monotonic()
+    if run.alive():
+        # Not to bubblewrap: it would die alone and leave the engine running.
+        run.engine.send(signal.SIGTERM)
+    while run.leftover() and run.engine.alive() and time.monotonic() - begin < DRAIN_S:
+        run.engine.wait(1.0)
+        waiting(f"draining, {time.monotonic() - begin:.0f} s of at most {DRAIN_S:.0f} s")
+    if run.leftover() and not run.engine.alive():
+        run.init.wait(ORPHAN_S)
+    kill(run, files)
+
+
+def kill(run: Run, files: NodeFiles) -> None:
+    """End everything of this start at once, and forget it. Raises `ENGINE.STATE` if something stays."""
+    with uninterrupted():
+        if run.leftover():
+            run.init.send(signal.SIGKILL)
+            gone = run.init.wait(KILL_S)
+            if gone and not run.monitor.wait(1.0):
+                run.monitor.send(signal.SIGKILL)
+            if not gone:
+                raise SparkserveError(
+                    "ENGINE.STATE",
+                    expected=f"the engine to be gone {KILL_S:.0f} s after SIGKILL",
+                    found=f"process {run.init.pid} still there",
+                    where=f"{run.fleet}/{run.node}",
+                    do="It hangs in the kernel (disk or driver); run ./sparkserve down again.",
+                )
+        files.remove()
+
+
+def exit_code(files: NodeFiles) -> int | None:
+    """The exit code of the last engine, as bubblewrap reported it; None while it runs or if unknown."""
+    codes = [document["exit-code"] for document in _reports(files) if "exit-code" in document]
+    return codes[-1] if codes else None
+
+
+def failed(files: NodeFiles, *, after: float) -> SparkserveError:
+    """The error for an engine that ended by itself `after` seconds."""
+    code = exit_code(files)
+    how = "ended for an unknown reason" if code is None else f"ended with exit code {code}"
+    if code == 128 + signal.SIGKILL:
+        how = "was killed (SIGKILL; out of memory?)"
+    return SparkserveError(
+        "ENGINE.START",
+        expected="the engine to come up",
+        found=f"it {how} after {after:.0f} s; its last lines:\n{log.tail(files.log)}\n",
+        where=str(files.log),
+        do="The log has the whole story: ./sparkserve logs -n 200.",
+    )
+
+
+def _spawn(argv: list[str], output: Any, status: Any) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=[status.fileno()],
+            start_new_session=True,
+            cwd="/",
+            env={},
+        )
+    except OSError as error:
+        raise SparkserveError(
+            "ENGINE.START",
+            expected="bubblewrap from the closure",
+            found=str(error),
+            where=argv[0],
+            do="Build the closure again: ./sparkserve up.",
+        ) from None
+
+
+def _enter(monitor: subprocess.Popen[bytes], files: NodeFiles) -> tuple[Process, Process]:
+    """The namespace's PID 1 and the engine's launcher below it. Raises `ENGINE.START`."""
+    begin = time.monotonic()
+    while monitor.poll() is None and time.monotonic() - begin < ENTER_S:
+        for document in _reports(files):
+            init = procfs.find(document.get("child-pid", 0))
+            if init is not None and (launcher := procfs.children(init.pid)):
+                return init, launcher[0]
+        time.sleep(0.005)
+    raise failed(files, after=time.monotonic() - begin)
+
+
+def _abandon(monitor: subprocess.Popen[bytes], files: NodeFiles) -> None:
+    """Kill a bubblewrap whose namespace may not be known yet."""
+    for pid in reversed(procfs.tree(monitor.pid)):
+        process = procfs.find(pid)
+        if process is not None:
+            process.send(signal.SIGKILL)
+    monitor.wait()
+    files.remove()
+
+
+def _reports(files: NodeFiles) -> list[dict[str, Any]]:
+    # A document is one short write; a half-written last line cannot be parsed and is read again later.
+    found = []
+    for line in files.status.read_text().splitlines() if files.status.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return found

@@ -1,0 +1,116 @@
+"""Processes as /proc shows them: identity that survives a reused pid, descent, memory."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+PROC = Path("/proc")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process: pid, and its start in clock ticks after boot. A reused pid has another start."""
+
+    pid: int
+    start: int
+
+    def alive(self) -> bool:
+        """Whether this very process still runs. A zombie counts as gone: it holds nothing."""
+        stat = _stat(self.pid)
+        return stat is not None and stat.start == self.start and stat.state not in "ZX"
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal, never to another process that got the same pid. Nothing happens when it is gone."""
+        with suppress(ProcessLookupError):
+            fd = os.pidfd_open(self.pid)
+            try:
+                # The check comes after the open: from here on the descriptor cannot change its process.
+                if self.alive():
+                    signal.pidfd_send_signal(fd, number)
+            finally:
+                os.close(fd)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it is gone, at most `seconds`. True when it is gone."""
+        try:
+            fd = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return True
+        try:
+            if self.alive():
+                select.select([fd], [], [], max(0.0, seconds))
+        finally:
+            os.close(fd)
+        return not self.alive()
+
+
+class Stat(NamedTuple):
+    """The fields of /proc/PID/stat that matter here. `start` is in clock ticks after boot."""
+
+    name: str
+    state: str
+    parent: int
+    start: int
+
+
+def find(pid: int) -> Process | None:
+    """The process that has `pid` now."""
+    stat = _stat(pid)
+    return None if stat is None else Process(pid, stat.start)
+
+
+def children(pid: int) -> list[Process]:
+    """The direct children of `pid`, oldest first."""
+    found = [Process(child, stat.start) for child, stat in _all().items() if stat.parent == pid]
+    return sorted(found, key=lambda process: (process.start, process.pid))
+
+
+def tree(pid: int) -> list[int]:
+    """`pid` and everything below it. For PID 1 of a pid namespace that is the whole namespace."""
+    below: dict[int, list[int]] = {}
+    for child, stat in _all().items():
+        below.setdefault(stat.parent, []).append(child)
+    found = [pid]
+    for each in found:
+        found += below.get(each, [])
+    return found
+
+
+def pss_bytes(pids: list[int]) -> int | None:
+    """Proportional set size of `pids` together, in bytes; None when the kernel lets us read none of them."""
+    total, readable = 0, False
+    for pid in pids:
+        with suppress(OSError):
+            for line in (PROC / str(pid) / "smaps_rollup").read_text().splitlines():
+                if line.startswith("Pss:"):
+                    total += int(line.split()[1]) * 1024
+                    readable = True
+    return total if readable else None
+
+
+def boot_id() -> str:
+    """The kernel's id of this boot: starts are counted from boot, so they mean nothing in another one."""
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def _stat(pid: int) -> Stat | None:
+    try:
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The name stands in parentheses and may itself hold spaces and parentheses.
+    name, _, rest = text.partition("(")[2].rpartition(")")
+    fields = rest.split()
+    return Stat(name, fields[0], int(fields[1]), int(fields[19]))
+
+
+def _all() -> dict[int, Stat]:
+    pids = [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]  # noqa: PTH208 - names only, thousands
+    return {pid: stat for pid in pids if (stat := _stat(pid)) is not None}

@@ -1,0 +1,59 @@
+"""Waits until an engine really serves: /health answers early, so only a finished request counts."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from sparkserve.engine import chat, process
+from sparkserve.engine.log import Progress, tail
+from sparkserve.engine.record import Canary
+from sparkserve.errors import SparkserveError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sparkserve.engine.record import NodeFiles, Run
+
+POLL_S = 0.25
+# The first request of a cold engine is the slow one (20 s seen at TP=2 on two cores).
+CANARY_S = 60.0
+
+
+def wait(
+    run: Run, files: NodeFiles, *, timeout_s: float, detail: Callable[[str], None] = lambda text: None
+) -> Run:
+    """Wait until `run` answers /health and one chat completion; returns it with its canary, also recorded.
+
+    `detail` is told how far the start has come. Raises `ENGINE.START` at once when the process ends and
+    `ENGINE.READY` after `timeout_s` seconds.
+    """
+    begin = time.monotonic()
+    progress = Progress(files.log)
+    problem = "nothing listens yet"
+    while (passed := time.monotonic() - begin) < timeout_s:
+        if not run.alive():
+            raise process.failed(files, after=time.time() - run.started_at)
+        detail(f"{progress.look()}, {passed:.0f} s")
+        try:
+            chat.health(run.endpoint, timeout_s=min(5.0, timeout_s - passed))
+            detail(f"first request, {passed:.0f} s")
+            return canary(run, files, timeout_s=min(CANARY_S, timeout_s - passed))
+        except chat.ChatError as error:
+            problem = str(error)
+        time.sleep(POLL_S)
+    raise SparkserveError(
+        "ENGINE.READY",
+        expected=f"a chat completion within {timeout_s:.0f} s",
+        found=f"{problem}; the last lines of the log:\n{tail(files.log)}\n",
+        where=run.endpoint,
+        do="A slow machine needs a larger serving.readyTimeoutS in hosts/<fleet>/fleet.nix.",
+    )
+
+
+def canary(run: Run, files: NodeFiles, *, timeout_s: float) -> Run:
+    """Ask for a few tokens and record when and how fast they came. Raises `chat.ChatError`."""
+    answer = chat.complete(run.endpoint, run.model, "Say hello.", max_tokens=4, timeout_s=timeout_s)
+    run = run.model_copy(update={"canary": Canary(at=time.time(), seconds=round(answer.seconds, 3))})
+    files.save(run)
+    return run

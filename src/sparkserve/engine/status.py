@@ -1,0 +1,50 @@
+"""What can be said about a node's engine right now."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from sparkserve.engine import procfs
+
+if TYPE_CHECKING:
+    from sparkserve.engine.record import NodeFiles, Run
+
+HEALTH_S = 5.0
+
+
+def report(files: NodeFiles) -> dict[str, str | int | float | None]:
+    """State and figures of one node, as `status --json` prints them.
+
+    `pss_bytes` counts shared pages once over all of the engine's processes; `canary_age_s` is the time since
+    the last request of ours that was answered. Raises `ENGINE.STATE` when the record is damaged.
+    """
+    run = files.load()
+    if run is None:
+        return {"node": files.node, "state": "stopped"}
+    alive = run.alive()
+    return {
+        "canary_age_s": round(time.time() - run.canary.at, 1) if run.canary else None,
+        "endpoint": run.endpoint,
+        "fleet_id": run.fleet_id,
+        "log": str(files.log),
+        "model": run.model,
+        "node": files.node,
+        "pid": run.engine.pid,
+        "pss_bytes": procfs.pss_bytes(procfs.tree(run.init.pid)) if alive else None,
+        "state": state(run) if alive else "dead",
+        "uptime_s": round(time.time() - run.started_at, 1) if alive else None,
+    }
+
+
+def state(run: Run) -> str:
+    """`starting`, `ready` or `silent` for an engine whose process runs."""
+    if run.canary is None:
+        return "starting"
+    from sparkserve.engine import chat
+
+    try:
+        chat.health(run.endpoint, timeout_s=HEALTH_S)
+    except chat.ChatError:
+        return "silent"
+    return "ready"

@@ -1,0 +1,1 @@
+"""The laptop fleet: a whole fleet on one small machine."""

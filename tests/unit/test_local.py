@@ -1,0 +1,53 @@
+"""What the laptop fleet asks of the machine before it builds anything."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sparkserve.errors import SparkserveError
+from sparkserve.local import lock, port
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_taken_port_names_its_owner() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        number = server.getsockname()[1]
+        with pytest.raises(SparkserveError) as caught:
+            port.check("127.0.0.1", number)
+        assert caught.value.id == "HOST.PORT"
+        assert f"process {os.getpid()} (" in caught.value.found
+    port.check("127.0.0.1", number)
+
+
+def test_address_of_another_machine() -> None:
+    with pytest.raises(SparkserveError) as caught:
+        port.check("192.0.2.1", 8888)
+    assert caught.value.id == "HOST.PORT"
+    assert "assign" in caught.value.found
+
+
+def test_second_holder_says_whom_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    script = (
+        "import pathlib, sys; from sparkserve.local import lock\n"
+        "with lock.held(pathlib.Path(sys.argv[1]), 'f'): print('in', flush=True)"
+    )
+    with lock.held(tmp_path, "f"):
+        # stdout and stderr to files: the child must not keep the test's own pipes open.
+        with (tmp_path / "out").open("w") as out:
+            child = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=out, stderr=out)
+        deadline = time.monotonic() + 20
+        while "waiting" not in (tmp_path / "out").read_text() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert child.poll() is None
+        assert f"pid {os.getpid()}" in (tmp_path / "out").read_text()
+    assert child.wait(20) == 0
+    assert (tmp_path / "out").read_text().endswith("in\n")
