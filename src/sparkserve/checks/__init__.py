@@ -1,7 +1,7 @@
 """The suites of `sparkserve check`: a file in this folder is the suite of that name.
 
-A file that starts with `_` is none. A suite says what it proves (`title`), what it costs (`cost_s`) and whether
-it is run only when asked for (`slow`). Cheap suites run first.
+A file that starts with `_` is none. A suite says what it proves (`title`), what it costs (`cost_s`), and
+whether it runs only when asked for (`slow`). Cheap suites run first.
 """
 
 from __future__ import annotations
