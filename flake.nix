@@ -21,7 +21,7 @@
       packages.${system} = sealed.packages // sealed.hosts // sealed.images;
       checks.${system} = builtins.mapAttrs (name: file: sealed.call file { inherit self; }) (byFile ./checks ".nix");
       apps.${system}.default = { type = "app"; program = "${sealed.packages.sparkserve}/bin/sparkserve"; };
-      nixosModules = byFile ./modules ".nix";
+      nixosModules.default = ./modules;
       lib.fleets = sealed.fleets;
     };
 }
