@@ -1,4 +1,5 @@
-"""Builder: lays folders out as in the checkout and runs each command (a Python module and its arguments) there.
+"""Builder: lays folders out as in the checkout and runs each command (a Python module and its arguments)
+there.
 
 in (environment): folders (JSON: name -> path), project (pyproject.toml), commands (JSON list).
 """

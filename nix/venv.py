@@ -1,7 +1,8 @@
 """Builder of a Python environment that runs from its store path.
 
-in (environment): libDir, home (folder of the interpreter), site (unpacked wheels), above (other environments),
-sources (folder of packages to copy), program (module:function that bin/ gets under the environment's name).
+in (environment): libDir, home (folder of the interpreter), site (unpacked wheels), above (other
+environments), sources (folder of packages to copy), program (module:function that bin/ gets under the
+environment's name).
 """
 
 import compileall
@@ -40,7 +41,12 @@ if os.environ["sources"]:
         if folder.is_dir():
             folder.chmod(0o755)
     good = compileall.compile_dir(
-        modules, quiet=1, force=True, workers=1, stripdir=str(out), prependdir="/",
+        modules,
+        quiet=1,
+        force=True,
+        workers=1,
+        stripdir=str(out),
+        prependdir="/",
         invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
     )
     if not good:

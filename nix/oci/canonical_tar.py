@@ -1,8 +1,8 @@
 """The canonical tar of a folder: one content, one digest.
 
-Entries sorted by path, mtime 1, uid and gid 0, no names, modes 0755 or 0644 (a store has 0555 and 0444, which nobody
-could delete after unpacking), PAX headers only where a path is too long. Uncompressed, so that the digest depends on
-no compressor and is the image's diff_id and blob digest at once.
+Entries sorted by path, mtime 1, uid and gid 0, no names, modes 0755 or 0644 (a store has 0555 and 0444,
+which nobody could delete after unpacking), PAX headers only where a path is too long. Uncompressed, so that
+the digest depends on no compressor and is the image's diff_id and blob digest at once.
 """
 
 import os
@@ -16,7 +16,7 @@ MODES = {"tmp": 0o1777, "var/tmp": 0o1777, "dev/shm": 0o1777, "root": 0o700}
 
 
 def entries(tree: Path, target: str):
-    """(name in the tar, path on disk): the folders down to `target` first, then the tree in the order of its paths."""
+    """(name in the tar, path on disk): the folders down to `target`, then the tree in order of its paths."""
     parts = [part for part in target.split("/") if part]
     for depth in range(len(parts)):
         yield "/".join(parts[: depth + 1]), tree
@@ -39,14 +39,14 @@ def write(tree: Path, target: str, sink) -> None:
         info = tarfile.TarInfo(name)
         info.mtime = 1
         if stat.S_ISLNK(status.st_mode):
-            info.type, info.linkname, info.mode = tarfile.SYMTYPE, os.readlink(path), 0o777
+            info.type, info.linkname, info.mode = tarfile.SYMTYPE, str(Path(path).readlink()), 0o777
         elif stat.S_ISDIR(status.st_mode):
             info.type, info.mode = tarfile.DIRTYPE, MODES.get(name, 0o755)
         else:
             info.size, info.mode = status.st_size, 0o755 if status.st_mode & 0o100 else 0o644
         sink(info.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
         if info.isreg():
-            with open(path, "rb", buffering=0) as file:
+            with Path(path).open("rb", buffering=0) as file:
                 while data := file.read(CHUNK):
                     sink(data)
             sink(bytes(-info.size % tarfile.BLOCKSIZE))

@@ -1,7 +1,7 @@
 """Builder of an OCI image layout (image specification 1.1).
 
-in (environment): spec (JSON: layers of {tree, target, digest}, config). out: a folder for `skopeo inspect oci:FOLDER`.
-No creation time anywhere: the manifest's digest names content only.
+in (environment): spec (JSON: layers of {tree, target, digest}, config). out: a folder for `skopeo inspect
+oci:FOLDER`. No creation time anywhere: the manifest's digest names content only.
 """
 
 import hashlib
@@ -23,7 +23,8 @@ def add_json(value, kind: str) -> dict[str, object]:
     data = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
     digest = hashlib.sha256(data).hexdigest()
     (blobs / digest).write_bytes(data)
-    return {"mediaType": f"application/vnd.oci.image.{kind}.v1+json", "digest": f"sha256:{digest}", "size": len(data)}
+    media_type = f"application/vnd.oci.image.{kind}.v1+json"
+    return {"mediaType": media_type, "digest": f"sha256:{digest}", "size": len(data)}
 
 
 def add_layer(layer) -> dict[str, object]:

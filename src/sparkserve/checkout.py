@@ -30,7 +30,7 @@ def root() -> Path:
 
 
 def state() -> Path:
-    """The folder for state (locks, GC roots, logs, run files): `.sparkserve` in the checkout, made if missing."""
+    """The folder for locks, GC roots, logs and run files: `.sparkserve` in the checkout, made if missing."""
     folder = root() / ".sparkserve"
     folder.mkdir(exist_ok=True)
     return folder

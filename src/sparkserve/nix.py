@@ -21,7 +21,9 @@ SYSTEM = "x86_64-linux"
 TAIL_LINES = 60
 
 # Nix code of ours throws "ID | expected | found | where | do"; see nix/lib/throw.nix.
-_OURS = re.compile(r"(?:^|error:)\s*([A-Z]+\.[A-Z]+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^\n]*)", re.MULTILINE)
+_OURS = re.compile(
+    r"(?:^|error:|> )\s*([A-Z]+\.[A-Z]+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^\n]*)", re.MULTILINE
+)
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -102,13 +104,22 @@ def _error(stderr: str, fallback: str, where: str) -> SparkserveError:
     if ours and ours[1] in EXIT_CODES:
         id, expected, found, place, do = (part.strip() for part in ours.groups())
         return SparkserveError(id, expected=expected, found=found, where=place, do=do)
+    if "/PIN.MISSING-" in stderr:
+        # The pin under all others has no builder that could print a sentence; see nix/stage0.nix.
+        return SparkserveError(
+            "PIN.MISSING",
+            expected="the pin of busybox, the first builder, in the store",
+            found="nothing",
+            where="/nix/store",
+            do="Run ./sparkserve pins fetch.",
+        )
     if "No space left on device" in stderr or "database or disk is full" in stderr:
         return SparkserveError(
             "HOST.DISK",
             expected="free space for the build",
             found="a full disk",
             where="/nix/store",
-            do="Free some space (./sparkserve nix store gc removes what nothing uses) and run the same command.",
+            do="Free some space (./sparkserve nix store gc removes what nothing uses), then run this again.",
         )
     return SparkserveError(
         fallback,

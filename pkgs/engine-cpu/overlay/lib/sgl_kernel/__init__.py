@@ -1,8 +1,8 @@
 """Stand-in for SGLang's compiled CPU kernels, which exist only as a source build for AVX-512 and AMX.
 
-SGLANG_USE_CPU_ENGINE=1 imports their names at module level, so an absent package ends the import of the scheduler.
-Plain decoding without AMX calls none of them; what does call one must fail by name, not return something wrong.
-This folder can go when a CPU wheel of sglang-kernel is published.
+SGLANG_USE_CPU_ENGINE=1 imports their names at module level, so an absent package ends the import of the
+scheduler. Plain decoding without AMX calls none of them; what does call one must fail by name, not return
+something wrong. This folder can go when a CPU wheel of sglang-kernel is published.
 """
 
 
