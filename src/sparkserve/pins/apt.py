@@ -63,11 +63,11 @@ class Apt:
         pins = {_pin(_fields(text)) for text in shown.split("\n\n") if text.strip()}
         return sorted(pins, key=lambda pin: pin.name)
 
-    def download(self, pins: Sequence[Pin], folder: Path) -> dict[str, Path]:
-        """Download debs into `folder`; return their files by pin name. Raises `PIN.FETCH`."""
+    def download(self, pins: Sequence[Pin], folder: Path) -> list[Path]:
+        """Download debs into `folder` and return their files. Raises `PIN.FETCH`, `HOST.DISK`."""
         exact = [f"{pin.name}={pin.version}" for pin in pins]
         self._run("apt-get", "download", "-q", *exact, id="PIN.FETCH", cwd=folder)
-        return {file.name.partition("_")[0]: file for file in folder.glob("*.deb")}
+        return sorted(folder.glob("*.deb"))
 
     def _run(self, *argv: str, id: str, cwd: Path | None = None) -> str:
         command = [argv[0], "-c", str(self.root / "apt.conf"), *argv[1:]]
@@ -79,7 +79,9 @@ class Apt:
         if id == "PIN.RESOLVE":
             do = "Correct the names in the profile; a version that is gone needs a new lock of its profile."
         if "was not found" in problem and id == "PIN.FETCH":
-            do = "The mirror has another version now: name an archive of that day with --mirror URI, or lock again."
+            do = (
+                "The mirror has other versions now: name an archive of that day with --mirror, or lock again."
+            )
         raise SparkserveError(
             id, expected="apt to finish", found=problem[-_TAIL:], where=" ".join(argv[:2]), do=do
         )
@@ -92,7 +94,9 @@ def opened(suite: str, mirror: str | None) -> Apt:
     downloadable. Raises `PIN.FETCH` when there is no apt, no Debian source, or no key for it.
     """
     if shutil.which("apt-get") is None:
-        raise _no_source("no apt-get", "Install apt, or give the packages as a folder: pins fetch --from DIR.")
+        raise _no_source(
+            "no apt-get", "Install apt, or give the packages as a folder: pins fetch --from DIR."
+        )
     source = sources.Source(mirror, "") if mirror else sources.debian()
     if source is None:
         raise _no_source("no source for Debian in /etc/apt", "Name a Debian mirror with --mirror URI.")
@@ -102,7 +106,12 @@ def opened(suite: str, mirror: str | None) -> Apt:
             raise _no_source(f"no {sources.KEYRING}", "Install the package debian-archive-keyring.")
         key = str(sources.KEYRING) if sources.KEYRING.exists() else ""
     root = checkout.state() / "apt"
-    for name in ("etc/sources", "var/lib/dpkg", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial"):
+    for name in (
+        "etc/sources",
+        "var/lib/dpkg",
+        "var/lib/apt/lists/partial",
+        "var/cache/apt/archives/partial",
+    ):
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / "var/lib/dpkg/status").touch()
     (root / "apt.conf").write_text(_CONF.format(root=root))

@@ -2,71 +2,91 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
-import tempfile
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
 from sparkserve.errors import SparkserveError
 from sparkserve.output import console
-from sparkserve.pins import apt, model, processes, store, wheels, workspace
-from sparkserve.pins.model import Pin, PinList, Target, clean_name
+from sparkserve.pins import apt, model, pip, processes, store, workspace
+from sparkserve.pins.model import Pin, clean_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from sparkserve.pins.model import PinList, Target
 
 WORKERS = 3
 # Small wheels share one pip, which takes about a second to start; a large one has a pip of its own.
 _BATCH_BYTES = 24 << 20
 _BATCH_FILES = 12
-_TAIL = 1500
 
 
 def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> int:
     """Fetch all pins of `profiles` that the store lacks; return the bytes that came in.
 
     `given`: folders and indexes to look in first. `mirror`: a Debian mirror in place of the machine's own.
-    Raises `PIN.FETCH`, `PIN.HASH`, `HOST.DISK`; what was whole by then is in the store and is not fetched again.
+    Raises `PIN.FETCH`, `PIN.HASH`, `HOST.DISK`; what was right by then is in the store and stays there.
     """
     lists = [model.load(name) for name in profiles]
     every = {pin.path for each in lists for pin in each.pins}
-    lacking = store.missing(every)
     total = 0
-    if lacking:
+    if store.missing(every):
         with workspace.locked():
-            lacking = store.missing(lacking)
-            total = _Fetch(lists, lacking, given, mirror).run()
+            # Another run may have brought them while this one waited.
+            total = _Fetch(lists, store.missing(every), given, mirror).run()
     store.keep(every)
     return total
 
 
+def batches(files: Mapping[Pin, Target]) -> Iterator[list[Pin]]:
+    """Divide pins into downloads: a suite's debs in one, large wheels alone and first, small ones together.
+
+    All pins of a batch have one target.
+    """
+    debs = [pin for pin in files if pin.kind == "deb"]
+    for suite in sorted({files[pin].debian for pin in debs}):
+        yield [pin for pin in debs if files[pin].debian == suite]
+    batch: list[Pin] = []
+    for pin in sorted((p for p in files if p.kind == "wheel"), key=lambda p: (-p.size, p.file)):
+        full = len(batch) == _BATCH_FILES or sum(p.size for p in batch) + pin.size > _BATCH_BYTES
+        if batch and (full or files[pin] != files[batch[0]]):
+            yield batch
+            batch = []
+        batch.append(pin)
+    if batch:
+        yield batch
+
+
 class _Fetch:
-    def __init__(self, lists: Sequence[PinList], lacking: set[str], given: Sequence[str], mirror: str | None):
-        unique = {pin.path: (each.target, pin) for each in lists for pin in each.pins if pin.path in lacking}
-        self.files = {pin: target for target, pin in unique.values() if pin.kind != "tree"}
-        self.trees = {pin: each for each in lists for pin in each.pins if pin.path in lacking and pin.kind == "tree"}
-        self.given, self.mirror = given, mirror
+    def __init__(
+        self, lists: Sequence[PinList], lacking: set[str], given: Sequence[str], mirror: str | None
+    ) -> None:
+        self.lists, self.lacking, self.given, self.mirror = lists, lacking, given, mirror
+        wanted = {pin.path: (pin, each.target) for each in lists for pin in each.pins if pin.kind != "tree"}
+        self.files = dict(pair for path, pair in wanted.items() if path in lacking)
+        self.total = sum(pin.size for pin in self.files)
         self.done = 0
 
     def run(self) -> int:
-        total = sum(pin.size for pin in self.files)
         self._take(workspace.left_over(self.files))
-        for folder in (place for place in self.given if "://" not in place):
-            self._take_from(Path(folder))
-        self._check_space()
-        errors = self._download(total)
-        if errors:
-            # One sentence tells more than thirty that have the same cause.
-            raise errors[0]
-        for pin, each in self.trees.items():
-            deb = next(p for p in each.pins if p.file == pin.source)
-            workspace.plant(pin, Path(deb.path))
-        return total
+        for place in self.given:
+            if "://" not in place:
+                self._take_from(Path(place))
+        if self.files:
+            self._check_space()
+            self._download()
+        for each in self.lists:
+            for pin in each.pins:
+                if pin.kind == "tree" and pin.path in self.lacking:
+                    deb = next(p for p in each.pins if p.file == pin.source)
+                    workspace.plant(pin, Path(deb.path))
+        return self.total
 
-    def _take(self, found: dict[Pin, Path]) -> None:
+    def _take(self, found: Mapping[Pin, Path]) -> None:
         workspace.into_store(found)
         for pin in found:
             self.done += pin.size
@@ -82,108 +102,82 @@ class _Fetch:
                 do="Correct the path.",
             )
         there = {clean_name(path.name): path for path in folder.rglob("*") if path.suffix in (".whl", ".deb")}
-        for pin in [p for p in self.files if p.file in there]:
-            with tempfile.TemporaryDirectory(dir=workspace.folder()) as temporary:
-                # A copy: the file is the user's, and adding changes its mode.
-                copy = Path(temporary) / pin.file
-                shutil.copyfile(there[pin.file], copy)
-                self._take({pin: copy})
+        for pin in list(self.files):
+            path = there.get(pin.file) or there.get(_without_epoch(pin))
+            if path is not None:
+                with workspace.scratch() as temporary:
+                    # A copy: the file is the user's, and adding changes its mode.
+                    self._take({pin: Path(shutil.copyfile(path, temporary / pin.file))})
 
     def _check_space(self) -> None:
-        need = sum(pin.size for pin in self.files) + max((pin.size for pin in self.files), default=0)
+        need = sum(pin.size for pin in self.files) + max(pin.size for pin in self.files)
         for place in (workspace.folder(), Path(store.STORE)):
             free = shutil.disk_usage(place).free
             if free < need:
                 raise store.disk_full(str(place), f"{free >> 20} MiB free of {need >> 20} MiB needed")
 
-    def _download(self, total: int) -> list[SparkserveError]:
-        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
+    def _download(self) -> None:
+        """Download all of `files`; raise the first error only when everything else is in the store."""
         columns = (TextColumn("Fetch pins"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         errors: list[SparkserveError] = []
         with Progress(*columns, console=console) as progress, ThreadPoolExecutor(WORKERS) as pool:
-            task = progress.add_task("", total=total, completed=self.done)
-            waiting = {pool.submit(self._one, batch) for batch in self._batches()}
+            task = progress.add_task("", total=self.total, completed=self.done)
+            waiting = {pool.submit(self._one, batch) for batch in batches(self.files)}
             try:
                 while waiting:
                     finished, waiting = wait(waiting, timeout=0.2)
                     for future in finished:
-                        got, error = future.result()
+                        got, failed = future.result()
                         self.done += got
-                        errors += [error] if error else []
-                    progress.update(task, completed=min(total, self.done + workspace.size()))
+                        errors += failed
+                    progress.update(task, completed=min(self.total, self.done + workspace.size()))
                 progress.update(task, completed=self.done)
             except BaseException:
                 processes.stop()
                 pool.shutdown(cancel_futures=True)
                 raise
-        return errors
+        if errors:
+            # Of many the first: they mostly have one cause.
+            raise errors[0]
 
-    def _batches(self) -> Iterator[list[Pin]]:
-        debs = [pin for pin in self.files if pin.kind == "deb"]
-        for target in sorted({self.files[pin].debian for pin in debs}):
-            yield [pin for pin in debs if self.files[pin].debian == target]
-        batch: list[Pin] = []
-        for pin in sorted((p for p in self.files if p.kind == "wheel"), key=lambda p: (-p.size, p.file)):
-            full = sum(p.size for p in batch) + pin.size > _BATCH_BYTES or len(batch) == _BATCH_FILES
-            if batch and (full or self.files[pin] != self.files[batch[0]]):
-                yield batch
-                batch = []
-            batch.append(pin)
-        if batch:
-            yield batch
+    def _one(self, batch: list[Pin]) -> tuple[int, list[SparkserveError]]:
+        """Download a batch and add it; return the bytes and what failed.
 
-    def _one(self, batch: list[Pin]) -> tuple[int, SparkserveError | None]:
-        """Download a batch and add it; one at a time when the batch as a whole fails, to lose only what is bad."""
+        When pip refuses a batch, its wheels are tried one by one, so that only the bad ones are missing.
+        """
         target = self.files[batch[0]]
-        with tempfile.TemporaryDirectory(prefix="run-", dir=workspace.folder(), ignore_cleanup_errors=True) as base:
-            try:
+        try:
+            with workspace.scratch() as base:
                 if batch[0].kind == "deb":
-                    by_name = apt.opened(target.debian, self.mirror).download(batch, Path(base))
-                    found = {pin: by_name[pin.name] for pin in batch}
+                    found = apt.opened(target.debian, self.mirror).download(batch, base)
                 else:
-                    found = wheel_files(target, batch, Path(base), wheels.places(self.given))
-                workspace.into_store(found)
-            except SparkserveError as error:
-                if error.id != "PIN.FETCH" or batch[0].kind == "deb" or len(batch) == 1:
-                    return 0, error
-            else:
-                return sum(pin.size for pin in batch), None
+                    exact = [f"{pin.name}=={pin.version}" for pin in batch]
+                    found = pip.download(target, exact, base, pip.places(self.given))
+                workspace.into_store(_matched(batch, found))
+        except SparkserveError as error:
+            if error.id != "PIN.FETCH" or batch[0].kind == "deb" or len(batch) == 1:
+                return 0, [error]
+        else:
+            return sum(pin.size for pin in batch), []
         results = [self._one([pin]) for pin in batch]
-        return sum(got for got, _ in results), next((error for _, error in results if error), None)
+        return sum(got for got, _ in results), [error for _, failed in results for error in failed]
 
 
-def wheel_files(target: Target, batch: list[Pin], base: Path, where: wheels.Places) -> dict[Pin, Path]:
-    """Download the wheels of `batch` below `base`; return their files."""
-    exact = [f"{pin.name}=={pin.version}" for pin in batch]
-    got = {clean_name(file.name): file for file in download(target, exact, base, where)}
+def _matched(batch: Sequence[Pin], files: Sequence[Path]) -> dict[Pin, Path]:
+    by_name = {clean_name(file.name): file for file in files}
     for pin in batch:
-        if pin.file not in got:
+        if pin.file not in by_name:
             raise SparkserveError(
                 "PIN.FETCH",
                 expected=pin.file,
-                found=f"other files of that version: {', '.join(sorted(got))}",
-                where=f"{pin.name}=={pin.version}",
-                do="Name a folder that has the file with --from, or lock again.",
+                found=f"other files instead: {', '.join(sorted(by_name))}",
+                where=f"{pin.kind} {pin.name} {pin.version}",
+                do="Name a folder that has the file with --from, or run ./sparkserve pins lock.",
             )
-    return {pin: got[pin.file] for pin in batch}
+    return {pin: by_name[pin.file] for pin in batch}
 
 
-def download(target: Target, exact: Sequence[str], base: Path, where: wheels.Places) -> list[Path]:
-    """Let pip download `exact` (name==version) for `target` below `base`. Raises `PIN.FETCH`, `HOST.DISK`."""
-    # pip downloads into TMPDIR and moves at the end: below `base`, so that the progress is seen there.
-    (base / "tmp").mkdir()
-    argv = wheels.download_command(target, exact, base / "wheels", where)
-    done = processes.run(argv, env={**os.environ, "TMPDIR": str(base / "tmp")})
-    if done.returncode == 0:
-        return sorted((base / "wheels").glob("*.whl"))
-    absent = re.findall(r"No matching distribution found for (\S+)", done.stderr)
-    lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
-    do = wheels.local_build_hint(absent) or "Check the network, or name a folder or an index with --from."
-    raise SparkserveError(
-        "PIN.FETCH",
-        expected="pip to download " + (", ".join(absent) or f"{len(exact)} wheels"),
-        found="no index that has it" if absent else lines[-1][-_TAIL:],
-        where=f"pip for Python {target.python}, glibc {target.glibc}",
-        do=do,
-    )
+def _without_epoch(pin: Pin) -> str:
+    """The name that a mirror's pool gives a deb."""
+    epoch, colon, _ = pin.version.partition(":")
+    return pin.file.replace(f"_{epoch}-", "_", 1) if colon else pin.file

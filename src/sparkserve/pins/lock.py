@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve.errors import SparkserveError
 from sparkserve.output import phase
-from sparkserve.pins import apt, fetch, model, profile, store, tree, wheels, workspace
+from sparkserve.pins import apt, model, pip, profile, resolver, store, tree, wheels, workspace
 from sparkserve.pins.model import Pin, PinList
 
 if TYPE_CHECKING:
+    import datetime
     from collections.abc import Callable, Iterable, Sequence
 
     from sparkserve.pins.profile import Profile
@@ -32,9 +31,10 @@ class Change:
 def lock(
     names: Sequence[str], given: Sequence[str], mirror: str | None, *, dry_run: bool, today: datetime.date
 ) -> list[Change]:
-    """Resolve profiles and write their pin lists; return what changed. With `dry_run` nothing is written.
+    """Resolve profiles and write their pin lists; return what changed. With `dry_run` no list is written.
 
-    New wheels are downloaded and go into the store at once; debs have their hashes in the signed package index.
+    New wheels are downloaded in either case, for their hashes, and go into the store at once; those of debs
+    are in the signed package index.
     Raises `PIN.RESOLVE`, `PIN.FETCH`, `PIN.PROFILE`.
     """
     changes = []
@@ -109,9 +109,9 @@ class _Lock:
         if deb is None:
             raise self._wrong(f"tree {wanted.name} from {wanted.deb}, which is not among its debs")
         if store.missing([deb.path]):
-            with tempfile.TemporaryDirectory(dir=workspace.folder()) as folder:
-                root = apt.opened(self.profile.target.debian, self.mirror)
-                workspace.into_store({deb: root.download([deb], Path(folder))[deb.name]})
+            root = apt.opened(self.profile.target.debian, self.mirror)
+            with workspace.scratch() as folder:
+                workspace.into_store({deb: root.download([deb], folder)[0]})
         with tree.unpacked(Path(deb.path), wanted.member, wanted.name) as made:
             size = (made / wanted.name).stat().st_size
             return Pin(
@@ -130,24 +130,25 @@ class _Lock:
         if not wanted.request and not wanted.no_deps:
             return []
         self.detail("asking uv")
-        where = wheels.places(self.given)
+        where = pip.places(self.given)
         below = {pin.name: pin for pin in self.below if pin.kind == "wheel"}
-        exact = wheels.resolve(
+        cut_below = [name for each in self.under.values() for name in each.wheels.exclude]
+        exact = resolver.resolve(
             self.profile.target,
             wanted.request,
             constraints=[*(f"{pin.name}=={pin.version}" for pin in below.values()), *wanted.no_deps],
-            excludes=[*wanted.exclude, *(name for each in self.under.values() for name in each.wheels.exclude)],
+            excludes=[*wanted.exclude, *cut_below],
             where=where,
         )
-        versions = {wheels.normal(n): v for n, _, v in (text.partition("==") for text in [*exact, *wanted.no_deps])}
+        pairs = (text.split("==") for text in [*exact, *wanted.no_deps])
+        versions = {wheels.normal(name): version for name, version in pairs}
         new = {name: version for name, version in versions.items() if name not in below}
         pins = _recorded(self.profile.target, new)
         left = [f"{name}=={version}" for name, version in sorted(new.items()) if name not in pins]
         for start in range(0, len(left), _WHEELS_PER_PIP):
             self.detail(f"downloading wheels, {len(left) - start} to go")
-            with tempfile.TemporaryDirectory(dir=workspace.folder()) as base:
-                part = left[start : start + _WHEELS_PER_PIP]
-                files = fetch.download(self.profile.target, part, Path(base), where)
+            with workspace.scratch() as base:
+                files = pip.download(self.profile.target, left[start : start + _WHEELS_PER_PIP], base, where)
                 got = {wheels.read(file): file for file in files}
                 workspace.into_store(got)
             # The resolver's spelling of the version is the one that finds the file again.

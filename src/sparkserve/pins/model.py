@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -14,7 +13,8 @@ from sparkserve import checkout
 from sparkserve.errors import SparkserveError
 from sparkserve.pins import store
 
-SCHEMA = "sparkserve.pins/1"
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Frozen(BaseModel):
@@ -35,7 +35,7 @@ class Target(Frozen):
 class Pin(Frozen):
     """One file or tree with its hash.
 
-    `sha256` is hex: of the file, or for a tree of its NAR. `size` is in bytes. `file` is the name in the store.
+    `sha256` is hex: of the file, or for a tree of its NAR. `size` is in bytes. `file` is the store name.
     `source` and `member` say for a tree from which deb's file it is made.
     """
 
@@ -46,7 +46,7 @@ class Pin(Frozen):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: int = Field(ge=0)
     requires: tuple[str, ...] = ()
-    source: str | None = Field(default=None, alias="from")
+    source: str | None = Field(default=None, validation_alias="from", serialization_alias="from")
     member: str | None = None
 
     @property
@@ -58,7 +58,7 @@ class Pin(Frozen):
 class PinList(Frozen):
     """The content of one `nix/pins/<profile>.json`."""
 
-    schema_: Literal["sparkserve.pins/1"] = Field(default=SCHEMA, alias="schema")
+    schema_: Literal["sparkserve.pins/1"] = Field(default="sparkserve.pins/1", alias="schema")
     profile: str
     locked: str
     target: Target
@@ -74,7 +74,7 @@ class PinList(Frozen):
 
 
 def clean_name(file: str) -> str:
-    """Map a file name to what Nix allows: Debian's `%3a` and `~`, and anything else not allowed, become `-`."""
+    """Map a file name to what Nix allows: Debian's `%3a` and `~`, and all else not allowed, become `-`."""
     return re.sub(r"[^A-Za-z0-9+._?=-]", "-", file.replace("%3a", "-")).lstrip(".")
 
 
@@ -94,7 +94,10 @@ def load(profile: str) -> PinList:
     try:
         return PinList.model_validate_json(path.read_bytes())
     except FileNotFoundError:
-        found, do = "no such file", f"Run: ./sparkserve pins lock {profile}. Locked now: {', '.join(known())}."
+        found, do = (
+            "no such file",
+            f"Run: ./sparkserve pins lock {profile}. Locked now: {', '.join(known())}.",
+        )
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
@@ -108,7 +111,9 @@ def load(profile: str) -> PinList:
 def dump(pins: PinList) -> str:
     """The text of a pin list: one line per pin, so that a diff shows one line per change."""
     head = pins.model_dump(by_alias=True, exclude={"pins"})
-    lines = [json.dumps(p.model_dump(by_alias=True, exclude_none=True), ensure_ascii=False) for p in pins.pins]
+    lines = [
+        json.dumps(p.model_dump(by_alias=True, exclude_none=True), ensure_ascii=False) for p in pins.pins
+    ]
     top = json.dumps(head, indent=2)[:-2]
     body = ",\n    ".join(lines)
     return f'{top},\n  "pins": [\n    {body}\n  ]\n}}\n'

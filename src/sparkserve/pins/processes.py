@@ -20,7 +20,7 @@ _stopped = threading.Event()
 def run(
     argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Like `subprocess.run` with captured text. Raises `HOST.DISK` when the command says that the disk is full."""
+    """Like `subprocess.run` with captured text. Raises `HOST.DISK` when the command meets a full disk."""
     with _guard:
         if _stopped.is_set():
             raise KeyboardInterrupt

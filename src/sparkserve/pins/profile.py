@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, NoReturn
 
-from pydantic import ValidationError
+from pydantic import ValidationError, model_validator
 
 from sparkserve import checkout
 from sparkserve.errors import SparkserveError
@@ -25,7 +26,7 @@ class Debs(Frozen):
 
 
 class Wheels(Frozen):
-    """`request`: requirements. `no_deps`: exact versions taken alone. `exclude`: cut with what only they need."""
+    """`request`: requirements. `no_deps`: exact versions, taken alone. `exclude`: cut with their needs."""
 
     request: tuple[str, ...] = ()
     no_deps: tuple[str, ...] = ()
@@ -48,6 +49,15 @@ class Profile(Frozen):
     debs: Debs = Debs()
     wheels: Wheels = Wheels()
     tree: tuple[Tree, ...] = ()
+
+    @model_validator(mode="after")
+    def _request_or_exclude(self) -> Profile:
+        for part in (self.debs, self.wheels):
+            # A requirement starts with its name.
+            wanted = {re.split(r"[^\w.-]", text)[0] for text in part.request}
+            if both := wanted & set(part.exclude):
+                raise ValueError(f"requested and excluded at once: {', '.join(sorted(both))}")
+        return self
 
 
 def folder() -> Path:
@@ -82,6 +92,8 @@ def load(name: str) -> Profile:
 def in_order(wanted: Iterable[str]) -> list[str]:
     """`wanted` with every profile after those it is above. Raises `PIN.PROFILE` on a circle."""
     chosen = list(wanted)
+    for name in chosen:
+        load(name)
     try:
         order = TopologicalSorter({name: load(name).above for name in names()}).static_order()
         return [name for name in order if name in chosen]

@@ -100,13 +100,18 @@ def keep(paths: Iterable[str]) -> None:
                 temporary.symlink_to(path)
                 temporary.replace(link)
     except PermissionError as error:
-        raise SparkserveError(
-            "HOST.ROOT",
-            expected="to run as root",
-            found=f"no right to write {error.filename}",
-            where=str(GC_ROOTS),
-            do="Run the same command with sudo.",
-        ) from error
+        raise not_root(str(error.filename)) from error
+
+
+def not_root(where: str) -> SparkserveError:
+    """The error for a missing right to write."""
+    return SparkserveError(
+        "HOST.ROOT",
+        expected="to run as root",
+        found="no right to write",
+        where=where,
+        do="Run the same command with sudo.",
+    )
 
 
 def disk_full(where: str, found: str = "no space left on the device") -> SparkserveError:

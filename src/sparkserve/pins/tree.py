@@ -46,7 +46,7 @@ def _member(deb: Path, member: str) -> bytes:
 
 
 def _data_archive(deb: Path) -> bytes:
-    """The content of `data.tar.*`: a deb is an `ar` file with a 60-byte header before each even-sized entry."""
+    """The content of `data.tar.*`: a deb is an `ar` file, with a 60-byte header before each entry."""
     with deb.open("rb") as file:
         if file.read(len(_AR_MAGIC)) != _AR_MAGIC:
             raise _bad(deb, "a file that is not a Debian package")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -27,19 +28,43 @@ def folder() -> Path:
 
 @contextmanager
 def locked() -> Iterator[None]:
-    """Let one `fetch` or `lock` download at a time; a second one waits and then finds the work done."""
-    with (checkout.state() / "pins.lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            console.print("Waiting for another `pins fetch` or `pins lock` to finish.")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        folder().mkdir(exist_ok=True)
-        yield
+    """Let one `fetch` or `lock` download at a time; a second one waits and then finds the work done.
+
+    Raises `HOST.DISK` and `HOST.ROOT` for what the body meets when it writes.
+    """
+    try:
+        with (checkout.state() / "pins.lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                console.print("Waiting for another `pins fetch` or `pins lock` to finish.")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            folder().mkdir(exist_ok=True)
+            yield
+    except PermissionError as error:
+        raise store.not_root(str(error.filename)) from error
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise store.disk_full(str(error.filename or folder())) from error
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for one download. A kill or an interrupt leaves it; `left_over` takes what is whole in it."""
+    base = Path(tempfile.mkdtemp(dir=folder()))
+    try:
+        yield base
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        shutil.rmtree(base)
+        raise
+    shutil.rmtree(base)
 
 
 def left_over(wanted: Iterable[Pin]) -> dict[Pin, Path]:
-    """Whole files that a killed run left, by pin; whatever else it left is removed. Call with the lock held."""
+    """Right and whole files that a killed run left, by pin; the rest of it is removed. Needs the lock."""
     by_file = {(pin.file, pin.size): pin for pin in wanted}
     found: dict[Pin, Path] = {}
     kept = Path(tempfile.mkdtemp(prefix="kept-", dir=folder()))
@@ -71,8 +96,8 @@ def into_store(files: Mapping[Pin, Path]) -> None:
     Raises `PIN.HASH` for the first wrong file, after the right ones are in.
     """
     wrong: list[SparkserveError] = []
+    links: dict[Pin, Path] = {}
     with tempfile.TemporaryDirectory(dir=folder()) as names:
-        links: dict[Pin, Path] = {}
         for pin, path in files.items():
             found = store.file_sha256(path)
             if found == pin.sha256:

@@ -11,9 +11,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 _from = click.option(
-    "--from", "given", multiple=True, metavar="DIR_OR_URL", help="Look for wheels and debs here first. Repeatable."
+    "--from",
+    "given",
+    multiple=True,
+    metavar="DIR_OR_URL",
+    help="Look for wheels and debs here first. Repeatable.",
 )
-_mirror = click.option("--mirror", metavar="URI", help="A Debian mirror in place of the one this machine uses.")
+_mirror = click.option(
+    "--mirror", metavar="URI", help="A Debian mirror in place of the one this machine uses."
+)
 
 
 @click.group()
@@ -25,9 +31,11 @@ def _profiles(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("profiles", nargs=-1, metavar="[PROFILE]...")(function)
 
 
-@command.command(epilog="Examples:  sparkserve pins lock --dry-run   sparkserve pins lock engine-cpu --from ~/wheels")
+@command.command(
+    epilog="Examples:  sparkserve pins lock --dry-run   sparkserve pins lock engine-cpu --from ~/wheels"
+)
 @_profiles
-@click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write no list.")
 @_from
 @_mirror
 def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: str | None) -> None:
@@ -45,10 +53,12 @@ def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: s
         for line in change.lines:
             console.print(f"  {line}", markup=False)
     if dry_run:
-        console.print("Nothing was written (--dry-run).")
+        console.print("No list was written (--dry-run).")
 
 
-@command.command(epilog="Examples:  sparkserve pins fetch   sparkserve pins fetch engine-cpu --from /media/usb/wheels")
+@command.command(
+    epilog="Examples:  sparkserve pins fetch   sparkserve pins fetch engine-cpu --from /media/usb/wheels"
+)
 @_profiles
 @_from
 @_mirror
@@ -66,7 +76,7 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> 
 @_profiles
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def check(profiles: Sequence[str], as_json: bool) -> None:
-    """Prove that every pin is in the store with the right bytes; exit 20 if one lacks, 21 if one is damaged."""
+    """Prove that every pin is in the store with the right bytes (else exit 20: missing, 21: damaged)."""
     from sparkserve import output
     from sparkserve.pins import check as checking
     from sparkserve.pins import model
@@ -98,7 +108,14 @@ def list_(profiles: Sequence[str], as_json: bool) -> None:
         for pin in each.pins
     ]
     totals = [
-        (each.profile, "total", f"{len(each.pins)} pins", f"locked {each.locked}", f"{_size(each.pins):,}", "")
+        (
+            each.profile,
+            "total",
+            f"{len(each.pins)} pins",
+            f"locked {each.locked}",
+            f"{_size(each.pins):,}",
+            "",
+        )
         for each in lists
     ]
     output.print_table(("Profile", "Kind", "Name", "Version", "Bytes", "sha256"), [*rows, *totals])
