@@ -1,4 +1,4 @@
-# suggest wanted known: the path in `known` that an owner probably meant by the path `wanted`, as text, or null.
+# suggest wanted known: the path in `known` that an owner probably meant by the path `wanted`, or null.
 let
   inherit (builtins) concatStringsSep elemAt filter foldl' genList head length sort stringLength;
   last = list: elemAt list (length list - 1);
@@ -21,10 +21,10 @@ wanted: known:
 let
   text = concatStringsSep "." wanted;
   # The right name in the wrong section counts as one letter off.
-  rate = path: rec {
-    name = concatStringsSep "." path;
-    off = if last path == last wanted then 1 else distance text name;
+  rate = path: {
+    inherit path;
+    off = if last path == last wanted then 1 else distance text (concatStringsSep "." path);
   };
   close = filter (c: c.off * 3 <= stringLength text) (map rate known);
 in
-if close == [ ] then null else (head (sort (a: b: a.off < b.off) close)).name
+if close == [ ] then null else (head (sort (a: b: a.off < b.off) close)).path

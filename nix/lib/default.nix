@@ -1,5 +1,5 @@
-# The part of nixpkgs.lib that modules use, with the same meaning on every case of tests/parity. What nixpkgs.lib
-# has and this has not (outside.json, written by `python -m sparkserve.parity --write`) says so when it is used.
+# The part of nixpkgs.lib that modules use, with the same meaning on every case of tests/parity. What else has a
+# name in nixpkgs.lib (names.json, written by `python -m sparkserve.parity`) says "not in the subset" when used.
 let
   functions = import ./functions.nix;
   errors = import ./throw.nix;
@@ -7,7 +7,7 @@ let
   modules = import ./modules.nix { inherit functions properties errors types mkOption lib; };
   types = import ./types.nix { inherit functions errors modules; inherit (properties) mkOptionDefault; };
 
-  missing = builtins.fromJSON (builtins.readFile ./outside.json);
+  missing = builtins.fromJSON (builtins.readFile ./names.json);
   refuse = prefix: names: functions.genAttrs names (name: errors.outside "${prefix}.${name}");
 
   mkOption = given:

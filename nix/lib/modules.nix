@@ -4,10 +4,10 @@
 let
   inherit (builtins) attrNames concatLists concatMap elem filter functionArgs genericClosure head isAttrs length;
   inherit (builtins) isFunction mapAttrs unsafeGetAttrPos zipAttrsWith;
-  inherit (errors) fail optionName outside show whereIs;
+  inherit (errors) fail optionName outside place show whereIs;
   suggest = import ../suggest.nix;
   isOption = value: value._type or null == "option";
-  wrong = file: expected: found: way: fail "FLEET.EVAL" { where = file; inherit expected found way; };
+  wrong = file: expected: found: way: fail "FLEET.EVAL" { where = place file; inherit expected found way; };
   group = zipAttrsWith (_: found: found);
   level = module: map (config: { inherit (module) file; inherit config; }) (properties.pushDown module.config);
 
@@ -17,21 +17,24 @@ let
     let
       module = load args parent.file "${parent.key}:anon-${toString n}" value;
     in
-    module // { children = collect args module module.imports; }
+    if elem module.key parent.above then
+      wrong parent.file "imports without a circle" module.key "Take the import out."
+    else
+      module // { children = collect args (module // { above = parent.above ++ [ module.key ]; }) module.imports; }
   );
 
   load =
     args: file: key: value:
     if isFunction value then
       canonical file key (call args key value)
-    else if isAttrs value && elem (value._type or "module") [ "if" "override" ] then
+    else if isAttrs value && elem (value._type or null) [ "if" "override" ] then
       canonical file key { config = value; }
     else if isAttrs value && !value ? _type then
       canonical file key value
-    else if isAttrs value || builtins.isList value then
-      wrong file "a module" (show value) "Give imports a flat list of paths, functions and sets."
+    else if builtins.isPath value || builtins.isString value then
+      load args (toString value) (toString value) (import value)
     else
-      load args (toString value) (toString value) (import value);
+      wrong file "a module: a path, a function or a set" (show value) "Correct the file, or the imports that name it.";
 
   # A function gets what it names without a look at the values: those may depend on config.
   call = args: key: function:
@@ -73,7 +76,7 @@ let
           fail "FLEET.OPTION" {
             expected = "the options of ${optionName prefix} by name";
             found = show config;
-            where = errors.place file;
+            where = place file;
             way = "Set one of its options, such as ${optionName (prefix ++ [ (head (attrNames declared)) ])}.";
           };
       results = mapAttrs (
@@ -156,7 +159,7 @@ let
       own = { _file = "nix/lib/modules.nix"; options._module.args = mkOption { type = types.arguments; }; };
       args = { inherit lib config specialArgs; inherit (found) options; } // specialArgs;
       all = functions.reverseList (genericClosure {
-        startSet = collect args { file = "<unknown-file>"; key = ""; } (modules ++ [ own ]);
+        startSet = collect args { file = "<unknown-file>"; key = ""; above = [ ]; } (modules ++ [ own ]);
         operator = module: module.children;
       });
       found = match prefix all (concatMap level all);
@@ -167,7 +170,7 @@ let
         expected = "an option of this fleet";
         found = optionName stray.path;
         where = whereIs stray;
-        way = if guess == null then "Remove it." else "Did you mean ${guess}?";
+        way = if guess == null then "Remove it." else "Did you mean ${optionName guess}?";
       };
     in
     { config = checked (removeAttrs config [ "_module" ]); options = checked found.options; };

@@ -1,0 +1,115 @@
+"""`sparkserve fleet`: the fleets of this checkout and their plans."""
+
+from __future__ import annotations
+
+import click
+
+from sparkserve.cli import options
+from sparkserve.fleet import DEFAULT_FLEET
+
+name_argument = click.argument("name", default=DEFAULT_FLEET)
+
+
+@click.group(
+    epilog="""Examples:
+
+    ./sparkserve fleet new my-desk
+
+    ./sparkserve fleet show my-desk
+
+    ./sparkserve fleet plan my-desk --node spark-0 | jq .engine
+
+A fleet is a folder in hosts/ with a fleet.nix, the file that you edit. NAME is local-single when left out."""
+)
+def command() -> None:
+    """Make fleets, and see what their files mean."""
+
+
+@command.command("new", epilog="Example: ./sparkserve fleet new my-desk")
+@click.argument("name")
+def new(name: str) -> None:
+    """Write hosts/NAME/fleet.nix and let git know it."""
+    from sparkserve.fleet.new import create
+    from sparkserve.output import console
+
+    create(name)
+    console.print(
+        f"hosts/{name}/fleet.nix is yours to edit; then: ./sparkserve fleet show {name}", markup=False
+    )
+
+
+@command.command("list", epilog="Example: ./sparkserve fleet list --json")
+@options.as_json
+def list_(as_json: bool) -> None:
+    """List the fleets."""
+    from sparkserve.fleet import names
+    from sparkserve.output import print_json, print_table
+
+    fleets = {name: not names.untracked(name) for name in names.known()}
+    if as_json:
+        print_json([{"name": name, "tracked": tracked} for name, tracked in fleets.items()])
+        return
+    print_table(("fleet", "git"), [(name, "tracked" if ok else "untracked") for name, ok in fleets.items()])
+
+
+@command.command("show", epilog="Example: ./sparkserve fleet show local-single")
+@name_argument
+@options.as_json
+def show(name: str, as_json: bool) -> None:
+    """Show nodes, endpoint and engine of a fleet."""
+    from sparkserve.fleet import plans
+    from sparkserve.output import print_json, print_table
+
+    loaded = plans.load(name)
+    head = loaded[0]
+    endpoint = f"http://{head.serving.host}:{head.serving.port}"
+    if as_json:
+        nodes = head.fleet.model_dump(mode="json")["nodes"]
+        print_json({"fleet": name, "endpoint": endpoint, "model": head.serving.model, "nodes": nodes})
+        return
+    print_table(
+        ("rank", "node", "address"), [(str(n.rank), n.name, str(n.address)) for n in head.fleet.nodes]
+    )
+    print_table(
+        ("", ""),
+        [
+            ("model", head.serving.model),
+            ("endpoint", endpoint),
+            ("engine", f"{head.engine.package} with {head.engine.model}"),
+            ("arguments", " ".join(head.engine.args)),
+            ("environment", " ".join(f"{key}={value}" for key, value in head.engine.env.items())),
+            ("memory limit", f"{head.memory.limit_mib} MiB" if head.memory.limit_mib else "none"),
+            ("gates", " ".join(head.gates) or "none"),
+        ],
+    )
+
+
+@command.command("plan", epilog="Example: ./sparkserve fleet plan --node spark-0")
+@name_argument
+@click.option("--node", help="Print this node's plan only.")
+@click.option("--json", is_flag=True, expose_value=False, help="Accepted everywhere; a plan is always JSON.")
+def plan(name: str, node: str | None) -> None:
+    """Print the plans of a fleet as JSON, by node."""
+    from sparkserve.errors import SparkserveError
+    from sparkserve.fleet import plans
+    from sparkserve.output import print_json
+
+    values = plans.evaluate(name)
+    if node is not None and node not in values:
+        raise SparkserveError(
+            "FLEET.NAME",
+            expected=f"one of the nodes {', '.join(values)}",
+            found=node,
+            where=f"hosts/{name}/fleet.nix",
+            do="Name one of these.",
+        )
+    print_json(values if node is None else values[node])
+
+
+@command.command("schema", epilog="Example: ./sparkserve fleet schema > docs/plan.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of a plan."""
+    from sparkserve import plan
+    from sparkserve.output import print_json
+
+    print_json(plan.schema())

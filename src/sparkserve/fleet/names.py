@@ -1,0 +1,85 @@
+"""Which fleets there are, and what is wrong with a name that is none."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import subprocess
+from typing import TYPE_CHECKING
+
+from sparkserve import checkout, nix
+from sparkserve.errors import SparkserveError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# A fleet's name becomes a folder, a Nix attribute and a part of unit names.
+PATTERN = re.compile(r"[a-z][a-z0-9-]{0,30}")
+
+
+def known() -> list[str]:
+    """The names of all fleets, tracked by git or not."""
+    return sorted(path.parent.name for path in (checkout.root() / "hosts").glob("*/fleet.nix"))
+
+
+def file(name: str) -> Path:
+    """The fleet.nix of `name`.
+
+    Raises `FLEET.NAME` when there is no such fleet, with the names that are close.
+    """
+    names = known()
+    if name in names:
+        return checkout.root() / "hosts" / name / "fleet.nix"
+    close = difflib.get_close_matches(name, names)
+    raise SparkserveError(
+        "FLEET.NAME",
+        expected=f"one of the fleets {', '.join(names) or '(none)'}",
+        found=name,
+        where=str(checkout.root() / "hosts"),
+        do=(f"Did you mean {close[0]}? " if close else "") + "./sparkserve fleet new NAME makes one.",
+    )
+
+
+def untracked(name: str) -> list[str]:
+    """The files in the fleet's folder that git does not track, relative to the checkout.
+
+    A flake is evaluated from what git tracks, so Nix does not see these. Ignored files do not count.
+    """
+    folder = f"hosts/{name}"
+    argv = ["git", "ls-files", "--others", "--exclude-standard", "-z", "--", folder]
+    return [path for path in _git(argv).split("\0") if path]
+
+
+def track(path: Path) -> None:
+    """Let git know `path` without its content (`git add -N`): enough for a flake, and nothing is staged."""
+    _git(["git", "add", "--intent-to-add", "--", str(path)])
+
+
+def require_tracked(name: str) -> None:
+    """Raise `FLEET.UNTRACKED` when Nix would not see all of the fleet's files."""
+    missing = untracked(name)
+    if missing:
+        raise SparkserveError(
+            "FLEET.UNTRACKED",
+            expected="files that git tracks: Nix sees no others",
+            found="untracked " + ", ".join(missing),
+            where=str(checkout.root() / "hosts" / name),
+            do=f"Run: git add -N hosts/{name}",
+        )
+
+
+def _git(argv: list[str]) -> str:
+    try:
+        done = subprocess.run(
+            argv, cwd=checkout.root(), env=nix.environment(), capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
+        raise SparkserveError(
+            "HOST.SYSTEM",
+            expected="git to know the checkout",
+            found=said,
+            where=str(checkout.root()),
+            do="Get sparkserve with git clone: Nix evaluates what git tracks.",
+        ) from error
+    return done.stdout

@@ -1,0 +1,16 @@
+# A fleet: its machines, and what they serve. `./sparkserve fleet show` prints what comes out.
+{
+  # In cable order; the first is the head. This version serves from one node.
+  fleet.nodes = [
+    { name = "spark-0"; address = "127.0.0.1"; }
+  ];
+
+  serving.model = "smollm2-135m";
+  serving.port = 8888;
+
+  # More options, with their reasons: modules/*.nix. For instance:
+  # serving.readyTimeoutS = 600;
+  # memory.limitMiB = 4096;
+  # engine.env.OMP_NUM_THREADS = "4";
+  # engine.args = [ "--max-running-requests" "8" ];
+}

@@ -1,0 +1,1 @@
+{ imports = [ ./cycle-two.nix ]; l = [ "one" ]; }

@@ -1,0 +1,1 @@
+{ imports = [ ./cycle-one.nix ]; l = [ "two" ]; }

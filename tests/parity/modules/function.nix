@@ -1,0 +1,1 @@
+{ lib, ... }: { l = lib.optional true "function"; }

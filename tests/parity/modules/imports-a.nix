@@ -1,0 +1,1 @@
+{ imports = [ ./says-a.nix ]; l = [ "imports-a" ]; }
