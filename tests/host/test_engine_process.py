@@ -6,19 +6,15 @@ Costs 10 s. Needs `bwrap` on PATH and user namespaces; no Nix, no root.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "unit"))
 import engine_values
-import fake_engine
+import fake_checkout
+import pytest
+from fake_checkout import PREFIX, SCRIPT
 
 from sparkserve.engine import process, procfs, ready, status
 from sparkserve.engine.record import NodeFiles
@@ -26,23 +22,9 @@ from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from sparkserve.engine.closure import Closure
     from sparkserve.engine.record import Run
-
-SCRIPT = str(Path(fake_engine.__file__).resolve())
-# A virtual environment's Python is a link; the root needs the installation behind it.
-PREFIX = str(Path(sys.base_prefix).resolve())
-
-
-def closure() -> Closure:
-    """The machine's own / as the root, with this Python in it."""
-    layer = {"name": "base", "target": "/", "path": "/", "diff_id": engine_values.DIGEST}
-    return engine_values.closure(
-        root={"digest": engine_values.DIGEST, "layers": [layer]},
-        argv=[f"{PREFIX}/bin/python3", SCRIPT],
-        bwrap=shutil.which("bwrap"),
-    )
 
 
 @pytest.fixture
@@ -60,7 +42,7 @@ def start(files: NodeFiles, tmp_path: Path) -> Callable[[str], Run]:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
         plan = engine_values.plan(port=port, binds=[PREFIX, SCRIPT], env={"FAULT": fault})
-        return process.start(plan, closure(), tmp_path, files)
+        return process.start(plan, fake_checkout.host_closure(), tmp_path, files)
 
     return started
 
@@ -137,7 +119,9 @@ def test_kill_9_of_anything(start: Callable[[str], Run], files: NodeFiles, victi
 
 def test_bwrap_that_cannot_enter(files: NodeFiles, tmp_path: Path) -> None:
     with pytest.raises(SparkserveError) as caught:
-        process.start(engine_values.plan(binds=["/no/such/path"]), closure(), tmp_path, files)
+        process.start(
+            engine_values.plan(binds=["/no/such/path"]), fake_checkout.host_closure(), tmp_path, files
+        )
     assert caught.value.id == "ENGINE.START"
     assert "/no/such/path" in caught.value.found
     assert not files.run.exists()
@@ -149,7 +133,7 @@ def test_interrupt_while_starting_is_held_back(files: NodeFiles, tmp_path: Path)
     signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
     signal.setitimer(signal.ITIMER_REAL, 0.002)
     with pytest.raises(KeyboardInterrupt):
-        process.start(plan, closure(), tmp_path, files)
+        process.start(plan, fake_checkout.host_closure(), tmp_path, files)
     run = files.load()
     assert run is not None
     process.kill(run, files)

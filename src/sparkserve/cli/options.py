@@ -4,5 +4,7 @@ from __future__ import annotations
 
 import click
 
-fleet = click.option("--fleet", default="local-single", show_default=True, help="A folder in hosts/.")
+from sparkserve.fleet import DEFAULT_FLEET
+
+fleet = click.option("--fleet", default=DEFAULT_FLEET, show_default=True, help="A folder in hosts/.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")

@@ -8,7 +8,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from sparkserve.engine import log, procfs, runner
+from sparkserve.engine import disk, log, procfs, runner
 from sparkserve.engine.interrupts import uninterrupted
 from sparkserve.engine.record import NodeFiles, Run
 from sparkserve.errors import SparkserveError
@@ -103,7 +103,8 @@ def exit_code(files: NodeFiles) -> int | None:
 
 
 def failed(files: NodeFiles, *, after: float) -> SparkserveError:
-    """The error for an engine that ended by itself `after` seconds."""
+    """The error for an engine that ended by itself after `after` seconds. Raises `HOST.DISK` if it must."""
+    disk.check(files.state)
     code = exit_code(files)
     how = "ended for an unknown reason" if code is None else f"ended with exit code {code}"
     if code == 128 + signal.SIGKILL:

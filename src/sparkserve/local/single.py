@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve import checkout, nix
-from sparkserve import plan as plans
 from sparkserve.engine import closure as closures
-from sparkserve.engine import process
+from sparkserve.engine import disk, process
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import DEFAULT_FLEET, names, plans
 from sparkserve.local import lock, namespaces, port
 from sparkserve.output import console, phase
 
@@ -21,9 +19,6 @@ if TYPE_CHECKING:
 
     from sparkserve.engine.record import Run
     from sparkserve.plan import Plan
-
-# Room for logs, records and GC links; less means that the engine dies while writing its log.
-STATE_BYTES = 16 << 20
 
 
 class Up(NamedTuple):
@@ -42,13 +37,14 @@ def bring_up(fleet: str) -> Up:
     """
     seconds: dict[str, float] = {}
     plan = _plan(fleet)
-    with lock.held(checkout.state(), fleet):
-        files = NodeFiles(checkout.state(), fleet, plan.node.name)
+    state = checkout.state()
+    with disk.guarded(state), lock.held(state, fleet):
+        files = NodeFiles(state, fleet, plan.node.name)
         running = _running(files)
         namespaces.check()
         if running is None or running.port != plan.serving.port:
             port.check(plan.serving.host, plan.serving.port)
-        _space(files.state)
+        disk.check(state)
         path = _build(plan, seconds)
         closure = closures.load(path)
         if running is not None and running.fleet_id != closure.fleet_id:
@@ -82,37 +78,23 @@ def take_down(fleet: str) -> bool:
 
 def nodes(fleet: str) -> list[NodeFiles]:
     """The nodes of `fleet` that have or had an engine. Raises `FLEET.NAME` for a name that no fleet has."""
-    named(fleet)
     folder = checkout.state() / "log" / fleet
+    # A fleet whose files are deleted may still run.
+    if not (names.PATTERN.fullmatch(fleet) and folder.is_dir()):
+        names.file(fleet)
     return [NodeFiles(checkout.state(), fleet, log.stem) for log in sorted(folder.glob("*.log"))]
 
 
-def named(fleet: str) -> None:
-    """Raise `FLEET.NAME` unless `hosts/` has this fleet: the name becomes a path and a Nix attribute."""
-    hosts = checkout.root() / "hosts"
-    if re.fullmatch(r"[a-z0-9][a-z0-9-]*", fleet) and (hosts / fleet / "fleet.nix").exists():
-        return
-    known = sorted(path.parent.name for path in hosts.glob("*/fleet.nix"))
-    raise SparkserveError(
-        "FLEET.NAME",
-        expected=f"one of the fleets {', '.join(known) or '(none)'}",
-        found=fleet,
-        where=str(hosts),
-        do="Name one of these, or make one: ./sparkserve fleet new NAME.",
-    )
-
-
 def _plan(fleet: str) -> Plan:
-    named(fleet)
     with phase("Evaluate the plan"):
-        found = [plans.parse(value) for value in nix.eval_json(f"lib.fleets.{fleet}.plans").values()]
+        found = plans.load(fleet)
     if len(found) != 1:
         raise SparkserveError(
             "FLEET.OPTION",
             expected="a fleet of one node: several on one machine come with a later version",
             found=f"{len(found)} nodes",
-            where=f"hosts/{fleet}/fleet.nix",
-            do="Use the fleet local-single.",
+            where=str(names.file(fleet)),
+            do=f"Use the fleet {DEFAULT_FLEET}.",
         )
     return found[0]
 
@@ -175,15 +157,3 @@ def _serving(run: Run, files: NodeFiles, plan: Plan, seconds: dict[str, float]) 
         run = ready.wait(run, files, timeout_s=plan.serving.ready_timeout_s, detail=detail)
     seconds["ready"] = time.monotonic() - begin
     return run
-
-
-def _space(state: Path) -> None:
-    free = os.statvfs(state)
-    if free.f_bavail * free.f_frsize < STATE_BYTES:
-        raise SparkserveError(
-            "HOST.DISK",
-            expected=f"{STATE_BYTES >> 20} MiB of free space for logs and records",
-            found=f"{free.f_bavail * free.f_frsize >> 20} MiB",
-            where=str(state),
-            do="Free some space and run the same command.",
-        )

@@ -1,0 +1,62 @@
+"""What the engine commands say when there is nothing to command, or no way to start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sparkserve.cli.main import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COMMANDS = ("up", "down", "status", "logs", "smoke")
+
+
+@pytest.fixture(autouse=True)
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "hosts/local-single").mkdir(parents=True)
+    (tmp_path / "hosts/local-single/fleet.nix").write_text("{ }")
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
+    return tmp_path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(list(arguments))
+    assert isinstance(caught.value.code, int)
+    out, err = capsys.readouterr()
+    return caught.value.code, out, err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    code, out, _ = run(capsys, name, "--help")
+    assert code == 0
+    assert f"./sparkserve {name}" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_unknown_fleet(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    code, _, err = run(capsys, name, "--fleet", "local-singel")
+    assert code == 33
+    assert "local-single" in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_path_as_fleet(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert run(capsys, name, "--fleet", "../../etc")[0] == 33
+
+
+def test_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "down")[0] == 0
+    assert run(capsys, "logs")[0] == 52
+    assert run(capsys, "smoke")[0] == 52
+    code, out, err = run(capsys, "status")
+    assert (code, out) == (52, "")
+    assert "./sparkserve up" in err
+    code, out, _ = run(capsys, "status", "--json")
+    assert (code, json.loads(out)) == (52, {"fleet": "local-single", "nodes": []})
