@@ -2,7 +2,7 @@
 # Costs: a second.
 { runPython, stage0, pins }:
 let
-  deb = builtins.head (builtins.filter (pin: pin.name == "busybox-static") pins.base.debs);
+  deb = builtins.head (builtins.filter (pin: pin.name == "busybox-static") pins.stage0.debs);
 in
 runPython {
   name = "check-stage0";

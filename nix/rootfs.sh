@@ -37,6 +37,8 @@ configure() {
   bb ln -sf python3.11 "$out/usr/bin/python3"
   # The distribution's sitecustomize installs a crash reporter.
   bb rm -f "$out/usr/lib/python3.11/sitecustomize.py"
+  # NIS is the only user of six Kerberos and RPC libraries, which are not pinned.
+  bb rm "$out"/usr/lib/python3.11/lib-dynload/nis.*
   # -i and the removed aux-cache: it records inode numbers and times of this build.
   "$out/usr/sbin/ldconfig" -i -r "$out"
   bb rm -rf "$out/var/cache/ldconfig"

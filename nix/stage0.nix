@@ -4,7 +4,7 @@
 # checks/stage0.nix proves that these bytes are the ones in the pinned .deb.
 { system }:
 let
-  data = builtins.fromJSON (builtins.readFile ./pins/base.json);
+  data = builtins.fromJSON (builtins.readFile ./pins/stage0.json);
   pin = builtins.head (builtins.filter (pin: pin.kind == "tree") data.pins);
 in
 derivation {

@@ -138,11 +138,11 @@ print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))'
   fi
   # Bytecode written into src would belong to root in a user's clone.
   PYTHONPATH=$checkout/src PYTHONDONTWRITEBYTECODE=1 \
-    job "$state/venv/bin/python" -m sparkserve.cli.main pins fetch base tools harness 9>&- || exit $?
+    job "$state/venv/bin/python" -m sparkserve.cli.main pins fetch stage0 base tools harness 9>&- || exit $?
   pin_sums >"$state/fetched"
 }
 
-pin_sums() { sha256sum "$checkout"/nix/pins/{base,tools,harness}.json; }
+pin_sums() { sha256sum "$checkout"/nix/pins/{stage0,base,tools,harness}.json; }
 
 make_venv() { # MADE-OF WHEEL==VERSION...
   local made_of=$1
