@@ -169,13 +169,16 @@ refresh() { # build the harness, unless the start we waited for did
   stale || return 0
   [[ -e $checkout/.git ]] ||
     fail HOST.SYSTEM "a git clone (flakes see what git tracks)" "no .git" "$checkout" "Clone it with git."
+  [[ $checkout =~ ^[A-Za-z0-9/._~+,=@-]+$ ]] ||
+    fail HOST.SYSTEM "a path of plain letters, digits and ._~+,=@- (Nix 2.8 knows no others)" "$checkout" \
+      "the checkout" "Move the clone."
   [[ -x $harness ]] || need_namespaces
   install_missing
   # From before the build: an edit made meanwhile is newer.
   touch "$state/stamp.new"
   if [[ ! -x $harness || $(pin_sums) != "$(cat "$state/fetched" 2>/dev/null)" ]]; then fetch_pins; fi
   step "building the harness" nix build --print-build-logs --out-link "$state/harness" \
-    "git+file://$checkout#sparkserve" || build_failed
+    "git+file://$checkout?shallow=1#sparkserve" || build_failed
   local untracked
   untracked=$(git -C "$checkout" ls-files --others --exclude-standard src nix pkgs/sparkserve | head -n 1)
   if [[ $untracked ]]; then

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SYSTEM = "x86_64-linux"
 TAIL_LINES = 60
 
-# Nix code of ours throws "ID | expected | found | where | do"; see nix/lib/throw.nix.
+# Nix code of ours throws "ID | expected | found | where | do"; see nix/throw.nix.
 _OURS = re.compile(
     r"(?:^|error:|> )\s*([A-Z]+\.[A-Z]+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^\n]*)", re.MULTILINE
 )
@@ -49,7 +49,7 @@ def eval_json(attribute: str) -> Any:
 
     Raises the error that our Nix code threw, else `NIX.EVAL`.
     """
-    out, err, code = _run(["nix", "eval", "--json", f"{_flake()}#{attribute}"], None)
+    out, err, code = _run(["nix", "eval", "--json", f"{flake()}#{attribute}"], None)
     if code != 0:
         raise _error(err, "NIX.EVAL", attribute)
     return json.loads(out)
@@ -65,7 +65,7 @@ def build(
     """
     link = ["--no-link"] if out_link is None else ["--out-link", str(out_link)]
     argv = ["nix", "build", "--print-build-logs", *link]
-    argv += [f"{_flake()}#{name}" for name in attributes]
+    argv += [f"{flake()}#{name}" for name in attributes]
     _, err, code = _run(argv, on_line)
     if code != 0:
         raise _error(err, "NIX.BUILD", " ".join(attributes))
@@ -73,8 +73,9 @@ def build(
     return [Path(eval_json(f"packages.{SYSTEM}.{name}.outPath")) for name in attributes]
 
 
-def _flake() -> str:
-    return f"git+file://{checkout.root()}"
+def flake() -> str:
+    """The checkout's URL for Nix. Without `shallow` a `git clone --depth 1` is refused."""
+    return f"git+file://{checkout.root()}?shallow=1"
 
 
 def _run(argv: list[str], on_line: Callable[[str], None] | None) -> tuple[str, str, int]:

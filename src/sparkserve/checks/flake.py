@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkserve import checkout, nix
+from sparkserve import nix
 from sparkserve.checks import Outcome, _command
 
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def run(detail: Callable[[str], None]) -> Outcome:
     detail(", ".join(checks))
     # A network namespace of its own has not even a loopback device up.
     argv = ["unshare", "--net", "nix", "flake", "check", "--keep-going", "--print-build-logs"]
-    code, lines = _command.run(
-        "flake", [*argv, f"git+file://{checkout.root()}"], env=nix.environment(), detail=detail
-    )
+    code, lines = _command.run("flake", [*argv, nix.flake()], env=nix.environment(), detail=detail)
     failed = [name for name, path in checks.items() if not Path(path).exists()]
     failures = [f"{name}: {_story(checks[name], lines)}" for name in failed]
     if code != 0 and not failed:
