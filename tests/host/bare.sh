@@ -55,4 +55,9 @@ if [[ ${5-} == entered ]]; then
   enter
 fi
 [[ -e $folder/root/sparkserve ]] || make_machine
-exec unshare --mount --propagation private --pid --fork --kill-child "$0" "$suite" "$mirror" "$folder" "$command" entered
+# In the background, because unshare does not listen to signals; the whole machine is switched off by killing it.
+unshare --mount --propagation private --pid --fork --kill-child \
+  "$0" "$suite" "$mirror" "$folder" "$command" entered &
+machine=$!
+trap 'kill -KILL "$machine"' INT TERM HUP
+wait "$machine"
