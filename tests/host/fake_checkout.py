@@ -90,7 +90,7 @@ def host_closure() -> Closure:
     return engine_values.closure(
         root={"digest": engine_values.DIGEST, "layers": [layer]},
         argv=[f"{PREFIX}/bin/python3", SCRIPT],
-        bwrap=shutil.which("bwrap"),
+        bwrap=shutil.which("bwrap", path=f"{PREFIX}/bin:{os.environ['PATH']}"),
     )
 
 
@@ -101,7 +101,7 @@ def make(path: Path) -> Checkout:
     (path / "flake.nix").write_text("")
     (path / "hosts/local-single/fleet.nix").write_text("{ }")
     target = {"system": "x86_64-linux", "debian": "bookworm", "python": "3.11", "glibc": "2.36"}
-    for profile in ("base", "tools", "harness", "engine-cpu", "demo-model"):
+    for profile in ("stage0", "base", "tools", "harness", "engine-cpu", "demo-model"):
         head = {"schema": "sparkserve.pins/1", "profile": profile, "locked": "", "target": target}
         (path / f"nix/pins/{profile}.json").write_text(json.dumps({**head, "pins": []}))
     for name, text in (("nix", NIX), ("nix-store", "#!/bin/sh\n")):

@@ -1,0 +1,144 @@
+"""SGLang with the demo model, from this checkout's files to an answer, and away again.
+
+Costs three starts, 2 minutes once the closure is built. Needs Nix and root. It works in a copy of the
+checkout with a port and a state folder of its own, so an engine of yours goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import openai
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SOURCE = Path(__file__).parents[2]
+
+
+class Copy(NamedTuple):
+    """A copy of the checkout at `path` whose fleet listens on `port`."""
+
+    path: Path
+    port: int
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", "sparkserve.cli.main", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            cwd=self.path,
+            env={**os.environ, "PYTHONPATH": f"{self.path}/src", "SPARKSERVE_CHECKOUT": str(self.path)},
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        """Exit code and stdout; stderr goes to pytest's report."""
+        with self.start(*arguments) as child:
+            out, err = child.communicate(timeout=1800)
+        sys.stderr.write(err)
+        return child.returncode, out
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.run(*arguments, "--json")[1])
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    path = tmp_path_factory.mktemp("checkout")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=SOURCE, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SOURCE / name, path / name, follow_symlinks=False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    fleet = path / "hosts/local-single/fleet.nix"
+    text = fleet.read_text()
+    assert "serving.port = 8888;" in text
+    fleet.write_text(text.replace("serving.port = 8888;", f"serving.port = {port};"))
+    for argv in (["init", "--quiet"], ["add", "--all"]):
+        subprocess.run(["git", *argv], cwd=path, check=True)
+    copy = Copy(path, port)
+    yield copy
+    copy.run("down")
+
+
+def engines(port: int) -> list[str]:
+    """Pids of bubblewraps and engines of the fleet on `port`."""
+    found = []
+    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = cmdline.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"--model-path" in words and str(port).encode() in words:
+            found.append(cmdline.parent.name)
+    return found
+
+
+def test_up_and_down(copy: Copy) -> None:
+    code, out = copy.run("up", "--json")
+    assert code == 0
+    first = json.loads(out)
+    assert copy.json("smoke")["answer"] == "The capital of France is Paris."
+
+    start = time.monotonic()
+    again = copy.json("up")
+    assert again["already_running"] and again["pid"] == first["pid"]
+    assert time.monotonic() - start < 15
+
+    node = copy.json("status")["nodes"][0]
+    assert node["state"] == "ready"
+    assert 1e9 < node["pss_bytes"] < 4e9
+
+    client = openai.OpenAI(base_url=f"{first['endpoint']}/v1", api_key="none")
+    request: Any = {
+        "model": first["model"],
+        "messages": [{"role": "user", "content": "What is the capital of France?"}],
+        "temperature": 0,
+        "max_tokens": 32,
+    }
+    whole = client.chat.completions.create(**request)
+    assert whole.choices[0].message.content == "The capital of France is Paris."
+    parts = client.chat.completions.create(**request, stream=True)
+    text = "".join(part.choices[0].delta.content or "" for part in parts if part.choices)
+    assert text == "The capital of France is Paris."
+    assert [model.id for model in client.models.list()] == [first["model"]]
+
+    assert copy.run("down")[0] == 0
+    assert engines(copy.port) == []
+
+
+def test_ctrl_c_while_it_loads(copy: Copy) -> None:
+    child = copy.start("up")
+    end = time.monotonic() + 120
+    while not engines(copy.port) and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(5)  # into the imports, when the engine has installed no signal handler yet
+    assert engines(copy.port) != []
+    os.killpg(child.pid, signal.SIGINT)
+    child.communicate(timeout=30)
+    assert child.returncode == 130
+    assert engines(copy.port) == []
+    assert copy.run("status")[0] == 52
+
+
+def test_kill_9_of_the_launcher(copy: Copy) -> None:
+    pid = copy.json("up")["pid"]
+    os.kill(pid, signal.SIGKILL)
+    time.sleep(1)
+    assert copy.json("status")["nodes"][0]["state"] == "dead"
+    assert copy.run("down")[0] == 0
+    assert engines(copy.port) == []
