@@ -1,5 +1,5 @@
-# Proves: nix/lib gives what nixpkgs.lib gave, on every case whose error Nix can catch. `./sparkserve check --only
-# parity` runs the others too. Costs: evaluation, 30 ms.
+# Proves: nix/lib gives what nixpkgs.lib gave, on every case whose error Nix can catch. The suite `parity` of
+# `./sparkserve check` runs the others too. Costs: evaluation, 30 ms.
 { lib, pass }:
 let
   expected = (builtins.fromJSON (builtins.readFile ../tests/parity/expected.json)).cases;
@@ -9,4 +9,4 @@ in
 if other == [ ] then
   pass "check-parity"
 else
-  throw "nix/lib differs from nixpkgs.lib (tests/parity/expected.json) in: ${builtins.concatStringsSep ", " other}"
+  throw "nix/lib differs from tests/parity/expected.json in: ${builtins.concatStringsSep ", " other}"

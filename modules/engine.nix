@@ -27,17 +27,17 @@ in
     };
     args = mkOption {
       type = types.listOf types.str;
-      description = "Arguments of sglang.launch_server. Those of a fleet follow those of the profile, and the last of two wins.";
+      description = "Arguments of sglang.launch_server. A fleet's come after the profile's; the last wins.";
       example = [ "--max-running-requests" "8" ];
     };
     env = mkOption {
       type = types.attrsOf types.str;
-      description = "Environment on top of what the engine's root brings; the machine's own is not passed on.";
+      description = "Environment on top of the engine root's. The machine's own is not passed on.";
       example = { OMP_NUM_THREADS = "4"; };
     };
     shmMiB = mkOption {
       type = types.ints.positive;
-      description = "Limit of the engine's own /dev/shm, which its processes exchange tensors through. Not reserved.";
+      description = "Limit of the engine's own /dev/shm, where its processes meet. Taken only as used.";
     };
   };
 

@@ -15,7 +15,7 @@ let
       };
       address = mkOption {
         type = import ./types/ipv4.nix lib;
-        description = "Management address: SSH and the engine's control traffic. Tensor traffic uses the cables.";
+        description = "Management address: SSH and control traffic. Tensor traffic uses the cables.";
       };
     };
   };
@@ -52,8 +52,8 @@ in
     {
       assertion = cfg.topology != "single" || lib.length cfg.nodes == 1;
       message =
-        "fleet.nodes has ${toString (lib.length cfg.nodes)} entries, but fleet.topology = \"single\" takes one: "
-        + "list exactly one node";
+        "fleet.nodes has ${toString (lib.length cfg.nodes)} entries, but fleet.topology = \"single\" takes "
+        + "one: list exactly one node";
     }
   ]
   ++ map (s: {
@@ -62,6 +62,6 @@ in
   }) (shared "address")
   ++ map (s: {
     assertion = false;
-    message = "fleet.nodes: name ${s.value} is given to ${toString (lib.length s.users)} nodes: rename all but one";
+    message = "fleet.nodes: ${toString (lib.length s.users)} nodes are named ${s.value}: rename all but one";
   }) (shared "name");
 }

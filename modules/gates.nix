@@ -4,6 +4,6 @@
   options.gates = lib.mkOption {
     type = lib.types.listOf (lib.types.enum [ "smoke" ]);
     default = [ "smoke" ];
-    description = "Gates in the order they run. smoke: a known question gets the known answer, streamed and not.";
+    description = "Gates in the order they run. smoke: a known question gets the known answer.";
   };
 }

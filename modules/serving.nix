@@ -3,7 +3,8 @@
 let
   inherit (lib) mkOption types;
   cfg = config.serving;
-  profiles = map (lib.removeSuffix ".nix") (lib.attrNames (builtins.readDir ./profiles));
+  stem = file: lib.head (builtins.match "(.*)\\.nix" file);
+  profiles = map stem (lib.attrNames (builtins.readDir ./profiles));
 in
 {
   options.serving = {
@@ -14,7 +15,7 @@ in
     host = mkOption {
       type = import ./types/ipv4.nix lib;
       default = "127.0.0.1";
-      description = "The address that the head listens on. Loopback only, because requests carry no credentials yet.";
+      description = "The address that the head listens on. Loopback only: requests carry no credentials yet.";
     };
     port = mkOption {
       # Below 1024 needs a privilege that the engine does not get.
@@ -26,9 +27,8 @@ in
       type = types.ints.between 60 3600;
       default = 300;
       description = ''
-        Seconds from start to the first right answer before a start counts as failed. SGLang spends 24 s on
-        Python imports alone on two quiet cores, and took 71 s with other work beside it: 60 is the least that is
-        fair, 300 leaves four times the worst that was measured.
+        Seconds from the start to the first right answer before a start counts as failed. SmolLM2 on two cores
+        listened after 24 to 33 s, and after 71 s with other work beside it: 300 is four times the worst.
       '';
     };
   };
@@ -37,8 +37,8 @@ in
     {
       assertion = lib.hasPrefix "127." cfg.host;
       message =
-        "serving.host = \"${cfg.host}\" opens the endpoint to the network without credentials: use 127.0.0.1, and "
-        + "an SSH tunnel to reach it from elsewhere";
+        "serving.host = \"${cfg.host}\" opens the endpoint to a network without credentials: use "
+        + "127.0.0.1, and an SSH tunnel to reach it from elsewhere";
     }
   ];
 }

@@ -1,8 +1,8 @@
-# Every folder under hosts/ with a fleet.nix, as { <fleet>.plans.<node> = plan; }. Lazy: a broken fleet breaks only
+# Every folder under hosts/ with a fleet.nix, as { <fleet>.plans.<node> = plan; }. A broken fleet breaks only
 # itself. `hosts` and `modules` are paths; `lib` is nix/lib, or nixpkgs.lib.
 { lib, hosts, modules }:
 let
-  inherit (import ./lib/throw.nix) fail place;
+  inherit (import ./throw.nix) fail place;
 
   # NixOS declares this option itself, so it is not among our modules.
   assertions.options.assertions = lib.mkOption {

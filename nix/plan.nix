@@ -25,7 +25,8 @@ let
     };
     adapters = [ ];
     gates = config.gates;
-    memory.limit_mib = config.memory.limitMiB;
+    # Nothing limits the engine's memory yet, so no option says so.
+    memory.limit_mib = null;
     units = { };
     sysctls = { };
     kernel_args = [ ];

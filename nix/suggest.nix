@@ -5,14 +5,17 @@ let
   letters = text: genList (i: builtins.substring i 1 text) (stringLength text);
   min = a: b: if a < b then a else b;
 
-  # The least number of letters to insert, delete or replace that makes b of a, one row of the table at a time.
+  # The least number of letters to insert, delete or replace that makes b of a, one row of the table a time.
   distance =
     a: b:
     let
       to = letters b;
       columns = genList (j: j) (length to);
       cell = row: letter: done: j:
-        min (elemAt row j + (if letter == elemAt to j then 0 else 1)) (1 + min (elemAt row (j + 1)) (last done));
+        let
+          replaced = elemAt row j + (if letter == elemAt to j then 0 else 1);
+        in
+        min replaced (1 + min (elemAt row (j + 1)) (last done));
       next = row: letter: foldl' (done: j: done ++ [ (cell row letter done j) ]) [ (head row + 1) ] columns;
     in
     last (foldl' next (columns ++ [ (length to) ]) (letters a));

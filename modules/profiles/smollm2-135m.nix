@@ -4,8 +4,6 @@
   package = "engine-cpu";
   model = "demo-model";
 
-  # The three engine processes took 2.0 GB (proportional set size) when forked, 2.4 GB when spawned.
-  neededMiB = 2560;
   shmMiB = 1024;
 
   args = [

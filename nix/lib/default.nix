@@ -1,8 +1,8 @@
-# The part of nixpkgs.lib that modules use, with the same meaning on every case of tests/parity. What else has a
-# name in nixpkgs.lib (names.json, written by `python -m sparkserve.parity`) says "not in the subset" when used.
+# The part of nixpkgs.lib that modules use, with the same meaning on every case of tests/parity. What else has
+# a name in nixpkgs.lib (names.json, written by sparkserve.parity) says "not in the subset" when it is used.
 let
   functions = import ./functions.nix;
-  errors = import ./throw.nix;
+  errors = import ../throw.nix;
   properties = import ./properties.nix errors;
   modules = import ./modules.nix { inherit functions properties errors types mkOption lib; };
   types = import ./types.nix { inherit functions errors modules; inherit (properties) mkOptionDefault; };

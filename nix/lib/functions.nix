@@ -1,7 +1,7 @@
 # Plain functions for modules, named as in nixpkgs.lib. Builtins come first.
 rec {
-  inherit (builtins) all any attrNames attrValues concatMap concatStringsSep elem filter foldl' genList head length;
-  inherit (builtins) listToAttrs mapAttrs;
+  inherit (builtins) all any attrNames attrValues concatMap concatStringsSep elem filter foldl' genList head;
+  inherit (builtins) length listToAttrs mapAttrs;
 
   optional = condition: value: if condition then [ value ] else [ ];
   optionals = condition: list: if condition then list else [ ];
@@ -22,10 +22,4 @@ rec {
 
   concatMapStringsSep = separator: f: list: concatStringsSep separator (map f list);
   hasPrefix = prefix: text: builtins.substring 0 (builtins.stringLength prefix) text == prefix;
-  removeSuffix = suffix: text:
-    let
-      size = builtins.stringLength text - builtins.stringLength suffix;
-      ends = size >= 0 && builtins.substring size (-1) text == suffix;
-    in
-    if ends then builtins.substring 0 size text else text;
 }

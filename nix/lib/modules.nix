@@ -1,32 +1,31 @@
-# evalModules: collects modules through imports, declares their options, merges the definitions of each option.
+# evalModules: collects modules through imports, declares their options, merges the definitions of each.
 # Order of definitions as in nixpkgs.lib: breadth first through imports, then the last module first.
 { functions, properties, errors, types, mkOption, lib }:
 let
-  inherit (builtins) attrNames concatLists concatMap elem filter functionArgs genericClosure head isAttrs length;
-  inherit (builtins) isFunction mapAttrs unsafeGetAttrPos zipAttrsWith;
+  inherit (builtins) attrNames concatLists concatMap elem filter functionArgs genericClosure head isAttrs;
+  inherit (builtins) isFunction length mapAttrs unsafeGetAttrPos zipAttrsWith;
   inherit (errors) fail optionName outside place show whereIs;
   suggest = import ../suggest.nix;
   isOption = value: value._type or null == "option";
-  wrong = file: expected: found: way: fail "FLEET.EVAL" { where = place file; inherit expected found way; };
+  wrong = where: expected: found: way: fail "FLEET.EVAL" { where = place where; inherit expected found way; };
   group = zipAttrsWith (_: found: found);
-  level = module: map (config: { inherit (module) file; inherit config; }) (properties.pushDown module.config);
+  level = { file, config, ... }: map (config: { inherit file config; }) (properties.pushDown config);
 
-  # A module is a path, a function or a set. Anonymous ones get a key from their place, so only paths deduplicate.
-  collect = args: parent: functions.imap1 (
+  # A set or a function gets a key from its place, so only paths are deduplicated.
+  collect = args: above: file: functions.imap1 (
     n: value:
     let
-      module = load args parent.file "${parent.key}:anon-${toString n}" value;
+      module = load args file "${head above}:anon-${toString n}" value;
     in
-    if elem module.key parent.above then
-      wrong parent.file "imports without a circle" module.key "Take the import out."
+    if elem module.key above then
+      wrong file "imports without a circle" module.key "Take the import out."
     else
-      module // { children = collect args (module // { above = parent.above ++ [ module.key ]; }) module.imports; }
+      module // { children = collect args ([ module.key ] ++ above) module.file module.imports; }
   );
 
-  load =
-    args: file: key: value:
+  load = args: file: key: value:
     if isFunction value then
-      canonical file key (call args key value)
+      canonical file key (call args file value)
     else if isAttrs value && elem (value._type or null) [ "if" "override" ] then
       canonical file key { config = value; }
     else if isAttrs value && !value ? _type then
@@ -34,12 +33,12 @@ let
     else if builtins.isPath value || builtins.isString value then
       load args (toString value) (toString value) (import value)
     else
-      wrong file "a module: a path, a function or a set" (show value) "Correct the file, or the imports that name it.";
+      wrong file "a module: a path, a function or a set" (show value) "Correct it, or what imports it.";
 
   # A function gets what it names without a look at the values: those may depend on config.
-  call = args: key: function:
+  call = args: file: function:
     let
-      missing = name: wrong key "a module argument that exists" name "Set _module.args.${name}, or take it out.";
+      missing = name: wrong file "an argument that exists" name "Set _module.args.${name}, or take it out.";
       value = name: _: args.${name} or args.config._module.args.${name} or (missing name);
     in
     function (args // mapAttrs value (functionArgs function));
@@ -47,14 +46,13 @@ let
   canonical = file: key: module:
     let
       long = module ? config || module ? options;
-      refused = [ "_class" "disabledModules" "freeformType" "key" "require" ] ++ functions.optional long "meta";
-      unsupported = filter (name: module ? ${name}) refused;
-      stray = attrNames (removeAttrs module [ "_file" "imports" "options" "config" ]);
+      other = [ "_class" "disabledModules" "freeformType" "key" "require" ];
+      known = [ "_file" "imports" "options" "config" ];
+      stray = if long then attrNames (removeAttrs module known) else filter (name: module ? ${name}) other;
     in
-    if unsupported != [ ] then
-      outside "the module attribute ${head unsupported}"
-    else if long && stray != [ ] then
-      wrong file "only imports, options and config" (head stray) "Move it into config."
+    if stray != [ ] then
+      wrong file "imports, options and config, or definitions only"
+        "${head stray}, not in the subset" "Move it into config, or take it out."
     else
       {
         inherit key;
@@ -67,7 +65,8 @@ let
   # One level of names: the options declared there in their tree, and the definitions that have no option.
   match = prefix: modules: levels:
     let
-      declared = group (map (m: mapAttrs (_: options: { inherit (m) file; inherit options; }) m.options) modules);
+      declarations = { file, options, ... }: mapAttrs (_: value: { inherit file; options = value; }) options;
+      declared = group (map declarations modules);
       defined = group (map definitions levels);
       definitions = { file, config }:
         if isAttrs config then
@@ -77,7 +76,7 @@ let
             expected = "the options of ${optionName prefix} by name";
             found = show config;
             where = place file;
-            way = "Set one of its options, such as ${optionName (prefix ++ [ (head (attrNames declared)) ])}.";
+            way = "Set one of its options: ${builtins.concatStringsSep ", " (attrNames declared)}.";
           };
       results = mapAttrs (
         name: found:
@@ -87,7 +86,7 @@ let
           first = head found;
         in
         if functions.all (d: !d.options ? _type) found then
-          match loc found (concatMap (def: level { inherit (def) file; config = def.value; }) defs)
+          match loc found (concatMap (def: level (def // { config = def.value; })) defs)
         else if length found > 1 then
           outside "the second declaration of ${optionName loc}"
         else if !isOption first.options then
@@ -121,7 +120,8 @@ let
   # All definitions of one value: conditions, then priorities, then the type.
   mergeDefinitions = loc: type: given:
     let
-      defs = properties.strongest (concatMap (d: map (value: d // { inherit value; }) (properties.discharge d.value)) given);
+      holding = def: map (value: def // { inherit value; }) (properties.discharge def.value);
+      defs = properties.strongest (concatMap holding given);
       invalid = filter (def: !type.check def.value) defs;
     in
     {
@@ -149,9 +149,11 @@ let
     };
 
   values = mapAttrs (_: node: if isOption node then node.value else values node);
-  paths = prefix: options: concatLists (functions.mapAttrsToList (
-    name: node: [ (prefix ++ [ name ]) ] ++ functions.optionals (!isOption node) (paths (prefix ++ [ name ]) node)
-  ) options);
+  paths = prefix: options:
+    let
+      below = name: node: if isOption node then [ ] else paths (prefix ++ [ name ]) node;
+    in
+    concatLists (functions.mapAttrsToList (name: node: [ (prefix ++ [ name ]) ] ++ below name node) options);
 
   # modules -> { config, options }. An unknown option is an error as soon as one of the two is looked at.
   evalModules = { modules, prefix ? [ ], specialArgs ? { } }:
@@ -159,7 +161,7 @@ let
       own = { _file = "nix/lib/modules.nix"; options._module.args = mkOption { type = types.arguments; }; };
       args = { inherit lib config specialArgs; inherit (found) options; } // specialArgs;
       all = functions.reverseList (genericClosure {
-        startSet = collect args { file = "<unknown-file>"; key = ""; above = [ ]; } (modules ++ [ own ]);
+        startSet = collect args [ "" ] "<unknown-file>" (modules ++ [ own ]);
         operator = module: module.children;
       });
       found = match prefix all (concatMap level all);

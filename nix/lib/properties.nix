@@ -12,8 +12,8 @@ rec {
   mkDefault = mkOverride 1000;
   mkForce = mkOverride 50;
 
-  # A set under a property becomes plain sets whose members carry it. Only so can a condition read the config that
-  # it is part of: names are known before conditions are.
+  # A set under a property becomes plain sets whose members carry it. Only so can a condition read the config
+  # that it is part of: names are known before conditions are.
   pushDown = value:
     let
       onto = f: map (inner: if isAttrs inner then mapAttrs (_: f) inner else inner) (pushDown value.content);

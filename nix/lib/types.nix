@@ -1,15 +1,14 @@
-# The types: a check for one definition, a merge for the definitions of the strongest priority, and for some what
-# an option without any definition has (emptyValue, a function of its place).
+# The types: a check for one definition, a merge for the definitions of the strongest priority, and for some
+# what an option without any definition has (emptyValue, a function of its place).
 { functions, errors, modules, mkOptionDefault }:
 let
-  inherit (builtins) all concatLists elem filter foldl' head isAttrs isList isString length mapAttrs match tail;
+  inherit (builtins) all concatLists elem filter head isAttrs isList isString length mapAttrs match tail;
   inherit (functions) concatMapStringsSep imap1 last;
   inherit (modules) mergeDefinitions;
-  inherit (errors) show;
 
   conflict = loc: defs: errors.fail "FLEET.OPTION" {
     expected = "one value for ${errors.optionName loc}";
-    found = concatMapStringsSep " and " (def: show def.value) defs;
+    found = concatMapStringsSep " and " (def: errors.show def.value) defs;
     where = concatMapStringsSep " and " errors.whereIs defs;
     way = "Keep one of them, or mark the one that counts with lib.mkForce.";
   };
@@ -18,17 +17,20 @@ let
       others = filter (def: def.value != (head defs).value) (tail defs);
     in
     if others == [ ] then (head defs).value else conflict loc [ (head defs) (head others) ];
-  single = loc: defs: if length defs == 1 then (head defs).value else conflict loc defs;
 
-  type = description: check: attrs: { _type = "option-type"; merge = equal; inherit description check; } // attrs;
+  type = description: check: { merge ? equal, ... }@more:
+    more // { _type = "option-type"; inherit description check merge; };
+  argument = type "anything" (_: true) {
+    merge = loc: defs: if length defs == 1 then (head defs).value else conflict loc defs;
+  };
   narrow = base: description: check: addCheck base check // { inherit description; };
   inherit (public) addCheck int str path;
 
   # Merges sets member by member.
   members = elem: loc: defs:
     let
-      pos = def: name: builtins.unsafeGetAttrPos name def.value;
-      located = def: mapAttrs (name: value: { inherit (def) file; inherit value; pos = pos def name; }) def.value;
+      located = { file, value, ... }:
+        mapAttrs (n: v: { inherit file; value = v; pos = builtins.unsafeGetAttrPos n value; }) value;
     in
     builtins.zipAttrsWith (name: mergeDefinitions (loc ++ [ name ]) elem) (map located defs);
 
@@ -38,7 +40,8 @@ let
     str = type "string" isString { };
     nonEmptyStr = narrow str "string that is not blank" (value: match "[ \t\n]*" value == null);
     strMatching = pattern: narrow str "string that matches ${pattern}" (value: match pattern value != null);
-    enum = values: type "one of ${concatMapStringsSep ", " show values}" (value: elem value values) { };
+    enum = values:
+      type "one of ${concatMapStringsSep ", " errors.show values}" (value: elem value values) { };
     port = public.ints.between 0 65535;
     ints = {
       between = low: high:
@@ -60,7 +63,8 @@ let
         let
           # This is the name that a submodule in the list sees.
           name = n: m: "[definition ${toString n}-entry ${toString m}]";
-          entry = n: def: m: value: mergeDefinitions (loc ++ [ (name n m) ]) elem [ (def // { inherit value; }) ];
+          entry = n: def: m: value:
+            mergeDefinitions (loc ++ [ (name n m) ]) elem [ (def // { inherit value; }) ];
           entries = concatLists (imap1 (n: def: imap1 (entry n def) def.value) defs);
         in
         map (e: e.value) (filter (e: e.isDefined) entries);
@@ -75,7 +79,7 @@ let
     # Arguments of module functions; private. Lazy in its values, so a value's condition cannot unset it.
     arguments = type "module arguments" isAttrs {
       emptyValue = _: { };
-      merge = loc: defs: mapAttrs (_: m: m.value) (members (type "argument" (_: true) { merge = single; }) loc defs);
+      merge = loc: defs: mapAttrs (_: m: m.value) (members argument loc defs);
     };
 
     nullOr = elem: type "null or ${elem.description}" (value: value == null || elem.check value) {
@@ -89,20 +93,10 @@ let
           conflict loc defs;
     };
 
-    either = a: b: type "${a.description} or ${b.description}" (value: a.check value || b.check value) {
-      merge = loc: defs:
-        if all (def: a.check def.value) defs then
-          a.merge loc defs
-        else if all (def: b.check def.value) defs then
-          b.merge loc defs
-        else
-          conflict loc defs;
-    };
-    oneOf = types: foldl' public.either (head types) (tail types);
-
     submodule = given:
       let
-        base = [ { _module.args.name = mkOptionDefault "‹name›"; } ] ++ (if isList given then given else [ given ]);
+        named = { _module.args.name = mkOptionDefault "‹name›"; };
+        base = [ named ] ++ (if isList given then given else [ given ]);
         evaluate = prefix: more: (modules.evalModules { inherit prefix; modules = base ++ more; }).config;
         asModule = { file, value, ... }:
           { _file = file; } // (if isAttrs value then { config = value; } else { imports = [ value ]; });

@@ -71,9 +71,9 @@ class Engine(_Frozen):
 
 
 class Memory(_Frozen):
-    """`limit_mib` bounds all engine processes together; None is no limit."""
+    """`limit_mib` is None: nothing limits the engine's memory in this version."""
 
-    limit_mib: Annotated[int, Field(ge=1)] | None
+    limit_mib: None
 
 
 class Plan(_Frozen):

@@ -10,7 +10,6 @@
 
   # More options, with their reasons: modules/*.nix. For instance:
   # serving.readyTimeoutS = 600;
-  # memory.limitMiB = 4096;
   # engine.env.OMP_NUM_THREADS = "4";
   # engine.args = [ "--max-running-requests" "8" ];
 }

@@ -1,14 +1,16 @@
 # Options inside options.
-{ lib, mkOption, types, eval, merged, mergedWith, ... }:
+{ lib, mkOption, types, int, required, eval, merged, mergedWith, ... }:
 let
   inherit (lib) mkDefault mkForce mkIf;
-  int = default: mkOption { type = types.int; inherit default; };
-  required = mkOption { type = types.int; };
   ab = types.submodule { options.a = int 1; options.b = int 2; };
   strict = types.submodule { options.a = required; };
-  named = types.submodule ({ name, ... }: { options.title = mkOption { type = types.str; default = name; }; });
-  deep = types.submodule { options.list = mkOption { type = types.listOf ab; default = [ ]; }; options.inner = mkOption { type = ab; default = { }; }; };
-  follows = types.submodule ({ config, ... }: { options.a = int 1; options.b = mkOption { type = types.int; default = config.a + 1; }; });
+  named = types.submodule ({ name, ... }: {
+    options.title = mkOption { type = types.str; default = name; };
+  });
+  deep = types.submodule { options.list = mkOption { type = types.listOf ab; default = [
+    
+  ]; }; options.inner = mkOption { type = ab; default = { }; }; };
+  follows = types.submodule ({ config, ... }: { options.a = int 1; options.b = int (config.a + 1); });
 in
 {
   submodule-defaults = merged ab [ { } ];
@@ -38,11 +40,27 @@ in
   submodule-in-set-if = merged (types.attrsOf ab) [ { m = mkIf false { a = 5; }; n = mkIf true { }; } ];
   submodule-nullOr = map (value: merged (types.nullOr ab) [ value ]) [ null { a = 5; } ];
   submodule-nullOr-two = merged (types.nullOr ab) [ { a = 5; } { b = 6; } ];
-  submodule-of-modules = merged (types.submodule [ { options.a = int 1; } { options.b = int 2; config.a = 7; } ]) [ { b = 3; } ];
-  submodule-imports = merged (types.submodule { imports = [ { options.a = int 1; } ]; config.a = 8; }) [ { } ];
-  submodule-args = merged (types.submodule ({ extra, ... }: { options.a = int extra; config._module.args.extra = 5; })) [ { } ];
+  submodule-of-modules = merged (types.submodule [
+    { options.a = int 1; }
+    { options.b = int 2; config.a = 7; }
+  ]) [ { b = 3; } ];
+  submodule-imports = merged (types.submodule { imports = [
+    { options.a = int 1; }
+  ]; config.a = 8; }) [ { } ];
+  submodule-args =
+    let
+      type = types.submodule ({ extra, ... }: { options.a = int extra; config._module.args.extra = 5; });
+    in
+    merged type [ { } ];
   submodule-default-of-option = (eval [ { options.x = mkOption { type = ab; default = { a = 9; }; }; } ]).x;
-  submodule-default-then-definition = (eval [ { options.x = mkOption { type = ab; default = { a = 9; }; }; } { x.b = 8; } ]).x;
-  submodule-apply-inside = merged (types.submodule { options.a = mkOption { type = types.int; apply = n: n * 2; }; }) [ { a = 4; } ];
+  submodule-default-then-definition = (eval [
+    { options.x = mkOption { type = ab; default = { a = 9; }; }; }
+    { x.b = 8; }
+  ]).x;
+  submodule-apply-inside =
+    let
+      double = types.submodule { options.a = mkOption { type = types.int; apply = n: n * 2; }; };
+    in
+    merged double [ { a = 4; } ];
   submodule-list-order = mergedWith (types.listOf ab) [ { x = [ { a = 1; } ]; } { x = [ { a = 2; } ]; } ];
 }

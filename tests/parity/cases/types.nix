@@ -1,5 +1,5 @@
 # What each type takes, and how it merges two definitions.
-{ lib, mkOption, types, eval, merged, ... }:
+{ lib, mkOption, types, int, required, eval, merged, mergedWith, ... }:
 let
   takes = type: value: merged type [ value ];
   checks = type: values: map type.check values;
@@ -46,8 +46,14 @@ in
   type-attrsOf-bad-member = takes (types.attrsOf types.int) { a = "1"; };
   type-attrsOf-not-set = takes (types.attrsOf types.int) [ ];
   type-attrsOf-undefined = merged (types.attrsOf types.int) [ ];
-  type-attrsOf-lists = merged (types.attrsOf (types.listOf types.int)) [ { a = [ 1 ]; } { a = [ 2 ]; b = [ 3 ]; } ];
-  type-attrsOf-nested = merged (types.attrsOf (types.attrsOf types.int)) [ { a.b = 1; } { a.c = 2; d.e = 3; } ];
+  type-attrsOf-lists = merged (types.attrsOf (types.listOf types.int)) [
+    { a = [ 1 ]; }
+    { a = [ 2 ]; b = [ 3 ]; }
+  ];
+  type-attrsOf-nested = merged (types.attrsOf (types.attrsOf types.int)) [
+    { a.b = 1; }
+    { a.c = 2; d.e = 3; }
+  ];
   type-nullOr-null = takes (types.nullOr types.int) null;
   type-nullOr-value = takes (types.nullOr types.int) 3;
   type-nullOr-both-null = merged (types.nullOr types.int) [ null null ];
@@ -57,7 +63,10 @@ in
   type-nullOr-undefined = merged (types.nullOr types.int) [ ];
   type-nullOr-list = merged (types.nullOr (types.listOf types.int)) [ [ 1 ] [ 2 ] ];
   type-nullOr-null-under-force = merged (types.nullOr types.int) [ 3 (lib.mkForce null) ];
-  type-nullOr-default-null = (eval [ { options.x = mkOption { type = types.nullOr types.int; default = null; }; } { x = 4; } ]).x;
+  type-nullOr-default-null = (eval [
+    { options.x = mkOption { type = types.nullOr types.int; default = null; }; }
+    { x = 4; }
+  ]).x;
   type-listOf-nullOr = merged (types.listOf (types.nullOr types.int)) [ [ 1 null ] [ null ] ];
   type-addCheck = checks even [ 1 2 "2" ];
   type-addCheck-merge = merged even [ 2 2 ];

@@ -71,14 +71,13 @@ def show(name: str, as_json: bool) -> None:
         ("rank", "node", "address"), [(str(n.rank), n.name, str(n.address)) for n in head.fleet.nodes]
     )
     print_table(
-        ("", ""),
+        ("setting", "value"),
         [
             ("model", head.serving.model),
             ("endpoint", endpoint),
             ("engine", f"{head.engine.package} with {head.engine.model}"),
             ("arguments", " ".join(head.engine.args)),
             ("environment", " ".join(f"{key}={value}" for key, value in head.engine.env.items())),
-            ("memory limit", f"{head.memory.limit_mib} MiB" if head.memory.limit_mib else "none"),
             ("gates", " ".join(head.gates) or "none"),
         ],
     )

@@ -1,5 +1,5 @@
-# The one place that writes an error text of our Nix code. src/sparkserve/nix.py reads the five fields back, so no
-# field holds the separator or a line break.
+# The one place that writes an error text of our Nix code. src/sparkserve/nix.py reads the five fields back,
+# so no field holds the separator or a line break.
 let
   inherit (builtins) concatStringsSep head match;
 in
@@ -20,13 +20,14 @@ rec {
     let
       entry = part: match "\\[definition .*-entry ([0-9]+)]" part;
     in
-    concatStringsSep "." (map (part: if entry part == null then part else "(entry ${head (entry part)})") loc);
+    concatStringsSep "." (map (p: if entry p == null then p else "(entry ${head (entry p)})") loc);
 
   # A flake is evaluated from a copy in the store; owners know a file by its place in the checkout.
   place = file: builtins.elemAt (match "(/nix/store/[^/]+/)?(.*)" file) 1;
 
   # "hosts/a/fleet.nix:7" where the line is known; a definition under mkIf has lost it.
-  whereIs = def: if def.pos or null == null then place def.file else "${place def.pos.file}:${toString def.pos.line}";
+  whereIs = { file, pos ? null, ... }:
+    if pos == null then place file else "${place pos.file}:${toString pos.line}";
 
   outside = what: fail "FLEET.EVAL" {
     expected = "what nix/lib has";
