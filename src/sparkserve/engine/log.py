@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 TAIL = 12  # lines that an error shows
 POLL_MS = 200
 
+LINE = 300  # characters of such a line; SGLang writes its arguments as one line of 12,000
+
 # Lines that SGLang prints on every CPU start and that explain nothing.
 _NOISE = re.compile(
-    r"Ignore import error|RLIMIT_NOFILE|freeze_gc|Warning:|warnings.warn|^\s*$|^\s+[\^~]+\s*$"
+    r"Ignore import error|RLIMIT_NOFILE|freeze_gc|Warning:|warnings.warn|server_args=|^\s*$|^\s+[\^~]+\s*$"
 )
 
 # What a start passes through, in order. The last one seen is shown while waiting.
@@ -44,7 +46,7 @@ def last_lines(path: Path, count: int) -> list[str]:
 
 def tail(path: Path) -> str:
     """The last lines that may explain an end, without the noise."""
-    lines = [line for line in last_lines(path, 200) if not _NOISE.search(line)][-TAIL:]
+    lines = [line[:LINE] for line in last_lines(path, 200) if not _NOISE.search(line)][-TAIL:]
     return "\n".join(lines) if lines else "(the log is empty)"
 
 
