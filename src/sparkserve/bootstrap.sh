@@ -75,15 +75,16 @@ step() { # TEXT COMMAND...: one visible line; what the command prints goes to th
     return 0
   fi
   echo failed >&2
-  blame_full_disk
+  clean_up_and_blame_full_disk
   return "$code"
 }
 
-blame_full_disk() {
+clean_up_and_blame_full_disk() {
   local full
   # A log on the full disk may be empty, so free space counts too.
-  full=$(df -k --output=avail,target "$checkout" /nix /var/cache "${TMPDIR:-/tmp}" 2>/dev/null |
+  full=$(df -k --output=avail,target "$state" /nix /var/cache "${TMPDIR:-/tmp}" 2>/dev/null |
     awk 'NR > 1 && $1 < 1024 { print $2; exit }')
+  rm -rf "$state/venv.new"
   if [[ $full ]] || grep -qE 'No space left on device|disk is full|enough free space' "$log"; then
     fail HOST.DISK "free space for packages and builds" "a full disk" "${full:-$log}" \
       "Free some space (./sparkserve nix store gc removes what nothing uses) and run the same command."
@@ -153,9 +154,7 @@ make_venv() { # MADE-OF WHEEL==VERSION...
     PIP_USER=0 "$state/venv.new/bin/python" -m pip install --no-deps --only-binary :all: "$@" &&
     echo "$made_of" >"$state/venv.new/made-of" &&
     rm -rf "$state/venv" &&
-    mv "$state/venv.new" "$state/venv" && return
-  rm -rf "$state/venv.new"
-  return 1
+    mv "$state/venv.new" "$state/venv"
 }
 
 need_namespaces() {

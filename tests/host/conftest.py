@@ -1,0 +1,31 @@
+"""Tests of this folder need a real host: root, Nix, and the pins in the store."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import stub_clone
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.geteuid() != 0 or shutil.which("nix") is None:
+        for item in items:
+            item.add_marker(pytest.mark.skip(reason="needs root and Nix"))
+
+
+@pytest.fixture
+def clone() -> Iterator[stub_clone.Clone]:
+    """A clone with the real entry script and a harness that builds in no time."""
+    # Not tmp_path, which other users may not enter.
+    folder = Path(tempfile.mkdtemp(prefix="sparkserve-clone-"))
+    folder.chmod(0o755)
+    yield stub_clone.make(folder)
+    shutil.rmtree(folder)

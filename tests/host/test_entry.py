@@ -1,0 +1,135 @@
+"""The entry script, from nothing to a harness, with real Nix, venv, signals and locks. Costs a minute."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import statistics
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from stub_clone import Clone
+
+SOURCE = Path(__file__).parents[2]
+NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
+
+
+def paragraph(err: str, id: str) -> None:
+    """The last line is the error in its one form."""
+    assert re.fullmatch(rf"{id} expected .+, found .+ \(.+\)\. .+", err.splitlines()[-1]), err
+
+
+def test_first_start_then_nothing_to_do(clone: Clone) -> None:
+    begin = time.monotonic()
+    code, out, err = clone.run(
+        "up", "--x", "a b", STUB_EXIT="7", PYTHONPATH="/x", LD_PRELOAD="", GIT_DIR="/x"
+    )
+    first = time.monotonic() - begin
+    assert code == 7
+    assert out.startswith("first up --x a b\n")
+    assert re.search(r"^making the bootstrap environment \.\.\. \d+ s$", err, re.MULTILINE)
+    assert "pins fetch stage0 base tools harness" in err
+    assert re.search(r"^building the harness \.\.\. \d+ s$", err, re.MULTILINE)
+    # A server must not keep the lock, and the closure must not see the caller's Python and git.
+    assert "/lock" not in out
+    assert not {"PYTHONPATH", "LD_PRELOAD", "GIT_DIR"} & {line.partition("=")[0] for line in out.splitlines()}
+    assert f"SPARKSERVE_CHECKOUT={clone.path}\n" in out
+    assert "sandbox = true\n" in out
+
+    times = []
+    for _ in range(5):
+        begin = time.monotonic()
+        assert clone.run("status")[2] == ""
+        times.append(time.monotonic() - begin)
+    assert statistics.median(times) < first / 10
+
+
+def test_not_root(clone: Clone) -> None:
+    code, out, err = clone.run("up", "--json", under=NOBODY)
+    assert (code, out) == (10, "")
+    paragraph(err, "HOST.ROOT")
+    assert "sudo ./sparkserve up --json" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_help_and_version_need_no_root_and_no_harness(clone: Clone) -> None:
+    assert clone.run("--version", under=NOBODY) == (0, "sparkserve, version 1.2.3\n", "")
+    code, out, err = clone.run("--help", under=NOBODY)
+    assert (code, err) == (0, "")
+    assert "Commands: nix up" in out
+    assert not (clone.path / ".sparkserve").exists()
+
+
+def test_twice_at_once(clone: Clone) -> None:
+    with clone.start("one") as one, clone.start("two") as two:
+        outs = [child.communicate(timeout=120) for child in (one, two)]
+    assert [out.splitlines()[0] for out, _ in outs] == ["first one", "first two"]
+    errors = sorted((err for _, err in outs), key=len)
+    assert errors[0].splitlines() == ["Another ./sparkserve is preparing this checkout; waiting for it ..."]
+    assert "building the harness" in errors[1]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("step", ["making the bootstrap environment", "building the harness"])
+def test_interrupted(clone: Clone, step: str, number: signal.Signals) -> None:
+    clone.mark("slow" if step.startswith("building") else "quick")
+    with clone.start("up") as child:
+        assert child.stderr is not None
+        seen = ""
+        while step not in seen:
+            seen += os.read(child.stderr.fileno(), 1000).decode()
+        time.sleep(1)  # into the step
+        if number == signal.SIGINT:
+            os.killpg(child.pid, number)  # Ctrl-C in a terminal
+        else:
+            child.send_signal(number)
+        begin = time.monotonic()
+        child.wait(timeout=60)
+        if number != signal.SIGKILL:
+            assert child.returncode == 130
+            assert time.monotonic() - begin < 10
+            assert "Interrupted" in child.stderr.read()
+        else:
+            subprocess.run(["pkill", "--session", str(child.pid)], check=False)
+    clone.mark("again")
+    code, out, _ = clone.run("up")
+    assert (code, out.splitlines()[0]) == (0, "again up")
+    assert not list((clone.path / ".sparkserve").glob("*.new"))
+
+
+def test_edits(clone: Clone) -> None:
+    clone.run("a")
+    clone.mark("second")
+    assert clone.run("a")[1].startswith("second a\n")
+
+    (clone.path / "README.md").write_text("text")
+    assert clone.run("a")[2] == ""
+
+    new = clone.path / "src/new.py"
+    new.write_text("")
+    for _ in range(2):
+        assert "src/new.py (git add it)" in clone.run("a")[2]
+    clone.git("add", "src/new.py")
+    assert "git add" not in clone.run("a")[2]
+    assert clone.run("a")[2] == ""
+    clone.git("rm", "--force", "--quiet", "src/new.py")
+    assert "building the harness" in clone.run("a")[2]
+
+    (clone.path / "nix/pins/tools.json").write_text('{"pins": [ ]}')
+    err = clone.run("a")[2]
+    assert "pins fetch" in err
+    assert "bootstrap environment" not in err
+
+
+def test_nix_with_the_settings(clone: Clone) -> None:
+    assert clone.run("nix", "--version")[1].startswith("nix (Nix) ")
+    shown = clone.run("nix", "show-config", NIX_CONFIG="sandbox = false\ncores = 1")[1]
+    assert "sandbox = true\n" in shown
+    assert "cores = 1\n" in shown
+    assert "substituters = \n" in shown
