@@ -9,7 +9,7 @@ let
   isOption = value: value._type or null == "option";
   wrong = where: expected: found: way: fail "FLEET.EVAL" { where = place where; inherit expected found way; };
   group = zipAttrsWith (_: found: found);
-  level = { file, config, ... }: map (config: { inherit file config; }) (properties.pushDown config);
+  level = module: map (config: module // { inherit config; }) (properties.pushDown module.config);
 
   # A set or a function gets a key from its place, so only paths are deduplicated.
   collect = args: above: file: functions.imap1 (
@@ -68,14 +68,14 @@ let
       declarations = { file, options, ... }: mapAttrs (_: value: { inherit file; options = value; }) options;
       declared = group (map declarations modules);
       defined = group (map definitions levels);
-      definitions = { file, config }:
+      definitions = { file, config, ... }@at:
         if isAttrs config then
           mapAttrs (name: value: { inherit file value; pos = unsafeGetAttrPos name config; }) config
         else
           fail "FLEET.OPTION" {
             expected = "the options of ${optionName prefix} by name";
             found = show config;
-            where = place file;
+            where = whereIs at;
             way = "Set one of its options: ${builtins.concatStringsSep ", " (attrNames declared)}.";
           };
       results = mapAttrs (

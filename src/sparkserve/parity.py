@@ -39,7 +39,7 @@ def run(library: Path | None) -> tuple[int, list[str]]:
         ("nixpkgs.lib", names, "nix/lib", _names(ours)),
     ]
     if library is not None:
-        real = _lib(library)
+        real = library_folder(library)
         pairs += [
             (str(real), evaluate(real), "tests/parity/expected.json", expected),
             (str(real), _names(real), "nix/lib/names.json", names),
@@ -81,7 +81,7 @@ def evaluate(lib: Path) -> Cases:
 
 def write(library: Path) -> str:
     """Write expected.json and nix/lib/names.json from a git checkout of the library; return its revision."""
-    real = _lib(library)
+    real = library_folder(library)
     git = ["git", "-C", str(library), "rev-parse", "HEAD"]
     revision = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
     source = {"repository": "nix-community/nixpkgs.lib", "revision": revision}
@@ -90,7 +90,8 @@ def write(library: Path) -> str:
     return revision
 
 
-def _lib(folder: Path) -> Path:
+def library_folder(folder: Path) -> Path:
+    """The folder to import: `folder` or its lib/. Raises `CHECK.NAME` when neither is nixpkgs.lib."""
     for candidate in (folder / "lib", folder):
         if (candidate / "modules.nix").exists() and (candidate / "default.nix").exists():
             return candidate.resolve()

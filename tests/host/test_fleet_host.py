@@ -1,0 +1,231 @@
+"""Fleets with the real Nix and git: what an owner can do wrong, and what comes out when it is right.
+
+Each test edits a copy of the checkout's tracked files; a command takes half a second.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = (ROOT / "src/sparkserve/fleet/template.nix").read_text()
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("checkout")
+    for name in ("flake.nix", "flake.lock", "nix", "modules", "hosts", "checks", "pkgs", "src"):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, copy)
+    git(copy, "init", "--quiet")
+    git(copy, "add", "--all")
+    return copy
+
+
+@pytest.fixture
+def desk(checkout: Path) -> Path:
+    """The fleet.nix of a new, tracked fleet `desk`."""
+    shutil.rmtree(checkout / "hosts/desk", ignore_errors=True)
+    git(checkout, "rm", "-r", "--cached", "--quiet", "--ignore-unmatch", "hosts/desk")
+    done = sparkserve(checkout, "fleet", "new", "desk")
+    assert done.returncode == 0, done.stderr
+    return checkout / "hosts/desk/fleet.nix"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
+
+
+def sparkserve(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "SPARKSERVE_CHECKOUT": str(checkout)}
+    argv = [sys.executable, "-m", "sparkserve.cli.main", *arguments]
+    return subprocess.run(argv, env=env, capture_output=True, text=True)
+
+
+def error(file: Path, old: str, new: str) -> dict[str, Any]:
+    """What `fleet show` says when `old` is `new` in a fleet's file."""
+    assert old in TEMPLATE
+    file.write_text(TEMPLATE.replace(old, new))
+    done = sparkserve(file.parents[2], "fleet", "show", "desk", "--json")
+    said: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == said["exit_code"]
+    return said
+
+
+def test_new_then_show_then_plan(desk: Path) -> None:
+    checkout = desk.parents[2]
+    shown = json.loads(sparkserve(checkout, "fleet", "show", "desk", "--json").stdout)
+    assert shown["endpoint"] == "http://127.0.0.1:8888"
+    plans = json.loads(sparkserve(checkout, "fleet", "plan", "desk").stdout)
+    golden = json.loads((ROOT / "tests/golden/local-single/spark-0.json").read_text())
+    assert plans == {"spark-0": {**golden, "fleet": {**golden["fleet"], "name": "desk"}}}
+    table = sparkserve(checkout, "fleet", "show", "desk")
+    assert "127.0.0.1" in table.stdout
+    assert "desk" in sparkserve(checkout, "fleet", "list").stdout
+
+
+def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: Path) -> None:
+    desk.write_text(
+        TEMPLATE.replace(
+            "  serving.port = 8888;",
+            '  engine.args = [ "--max-running-requests" "8" ];\n  engine.env.OMP_NUM_THREADS = "4";',
+        )
+    )
+    plan = json.loads(sparkserve(desk.parents[2], "fleet", "plan", "desk", "--node", "spark-0").stdout)
+    args = plan["engine"]["args"]
+    assert args[-6:] == ["--max-running-requests", "8", "--host", "127.0.0.1", "--port", "8888"]
+    assert args.index("4") < args.index("8")
+    assert plan["engine"]["env"]["OMP_NUM_THREADS"] == "4"
+    assert plan["engine"]["env"]["OMP_WAIT_POLICY"] == "PASSIVE"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            "serving.port",
+            "serving.prot",
+            (
+                "an option of this fleet",
+                "serving.prot",
+                "hosts/desk/fleet.nix:9",
+                "Did you mean serving.port?",
+            ),
+        ),
+        (
+            "address =",
+            "adress =",
+            (
+                "an option of this fleet",
+                "fleet.nodes.(entry 1).adress",
+                "hosts/desk/fleet.nix:5",
+                "Did you mean fleet.nodes.(entry 1).address?",
+            ),
+        ),
+        (
+            "8888",
+            "80",
+            (
+                "serving.port as integer from 1024 to 65535",
+                "80",
+                "hosts/desk/fleet.nix:9",
+                "Change the value of serving.port.",
+            ),
+        ),
+        (
+            "127.0.0.1",
+            "127.0.0.256",
+            (
+                "fleet.nodes.(entry 1).address as IPv4 address such as 192.168.1.10",
+                '"127.0.0.256"',
+                "hosts/desk/fleet.nix:5",
+                "Change the value of fleet.nodes.(entry 1).address.",
+            ),
+        ),
+        (
+            "serving.port = 8888;",
+            "imports = [ { serving.port = 8000; } { serving.port = 9000; } ];",
+            (
+                "one value for serving.port",
+                "9000 and 8000",
+                "hosts/desk/fleet.nix:9 and hosts/desk/fleet.nix:9",
+                "Keep one of them, or mark the one that counts with lib.mkForce.",
+            ),
+        ),
+        (
+            'serving.model = "smollm2-135m";',
+            "",
+            (
+                "a value for serving.model",
+                "none",
+                "this fleet",
+                'Set serving.model to a value: one of "smollm2-135m".',
+            ),
+        ),
+    ],
+)
+def test_a_wrong_option(desk: Path, old: str, new: str, expected: tuple[str, ...]) -> None:
+    said = error(desk, old, new)
+    assert said["error"] == "FLEET.OPTION"
+    assert (said["expected"], said["found"], said["where"], said["do"]) == expected
+
+
+def test_all_failed_assertions_at_once(desk: Path) -> None:
+    said = error(
+        desk,
+        "serving.port = 8888;",
+        'imports = [ { fleet.nodes = [ { name = "b"; address = "127.0.0.1"; } ]; } ];'
+        'serving.host = "10.0.0.1"; engine.args = [ "--port=1" ];',
+    )
+    assert said["error"] == "FLEET.ASSERTION"
+    assert said["where"] == "hosts/desk/fleet.nix"
+    for part in (
+        'fleet.nodes has 2 entries, but fleet.topology = "single" takes one: list exactly one node',
+        "fleet.nodes: address 127.0.0.1 is given to b, spark-0: give each node its own",
+        'serving.host = "10.0.0.1" opens the endpoint to a network without credentials: use 127.0.0.1',
+        'engine.args has "--port=1": set serving.port instead',
+    ):
+        assert part in said["found"]
+
+
+def test_nix_code_that_does_not_evaluate(desk: Path) -> None:
+    said = error(desk, "8888;", "8888")
+    assert (said["error"], said["where"]) == ("FLEET.EVAL", "hosts/desk/fleet.nix")
+    assert "syntax error" in said["found"]
+    assert "/nix/store" not in said["found"]
+
+
+def test_a_broken_fleet_breaks_no_other(desk: Path) -> None:
+    desk.write_text("{ nonsense = 1; }")
+    assert sparkserve(desk.parents[2], "fleet", "plan", "local-single").returncode == 0
+
+
+def test_an_untracked_fleet(desk: Path) -> None:
+    checkout = desk.parents[2]
+    git(checkout, "rm", "-r", "--cached", "--quiet", "hosts/desk")
+    done = sparkserve(checkout, "fleet", "show", "desk", "--json")
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["error"]) == (32, "FLEET.UNTRACKED")
+    listed = json.loads(sparkserve(checkout, "fleet", "list", "--json").stdout)
+    assert {"name": "desk", "tracked": False} in listed
+    command = said["do"].removeprefix("Run: ").split()
+    subprocess.run(command, cwd=checkout, check=True)
+    assert sparkserve(checkout, "fleet", "show", "desk").returncode == 0
+
+
+def test_an_unknown_node(desk: Path) -> None:
+    done = sparkserve(desk.parents[2], "fleet", "plan", "desk", "--node", "spark-1", "--json")
+    assert (done.returncode, json.loads(done.stdout)["expected"]) == (33, "one of the nodes spark-0")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "lib.mkOrder 1 2",
+        "lib.types.package",
+        "lib.types.ints.u8",
+        "lib.mkOption { type = lib.types.int; readOnly = true; }",
+        "lib.mkOption { }",
+        "(lib.evalModules { modules = [ { disabledModules = [ ]; } ]; }).config",
+        "(lib.evalModules { modules = [ { freeformType = 1; config = { }; } ]; }).config",
+        "let o.options.x = lib.mkOption { type = lib.types.int; }; in"
+        " (lib.evalModules { modules = [ o o ]; }).config.x",
+    ],
+)
+def test_what_is_not_in_the_subset_says_so(expression: str) -> None:
+    argv = ["nix-instantiate", "--eval", "-E", f"let lib = import {ROOT}/nix/lib; in {expression}"]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "FLEET.EVAL | " in done.stderr
+    assert "not in the subset" in done.stderr
