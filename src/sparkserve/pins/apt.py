@@ -79,9 +79,7 @@ class Apt:
         if id == "PIN.RESOLVE":
             do = "Correct the names in the profile; a version that is gone needs a new lock of its profile."
         if "was not found" in problem and id == "PIN.FETCH":
-            do = (
-                "The mirror has other versions now: name an archive of that day with --mirror, or lock again."
-            )
+            do = "The mirror has other versions now: name an archive of that day with --mirror, or lock."
         raise SparkserveError(
             id, expected="apt to finish", found=problem[-_TAIL:], where=" ".join(argv[:2]), do=do
         )

@@ -27,8 +27,8 @@ def check(profiles: Sequence[str]) -> int:
             expected=f"{len(files)} pins with the bytes that were locked",
             found=f"{len(bad)} damaged: {', '.join(sorted(bad))}{more}",
             where=store.STORE,
-            do="Remove each with: ./sparkserve nix-store --delete --ignore-liveness PATH; then: "
-            "./sparkserve pins fetch",
+            do="Remove each with: ./sparkserve nix store delete --ignore-liveness PATH; "
+            "then: ./sparkserve pins fetch",
         )
     if absent:
         raise SparkserveError(

@@ -93,14 +93,6 @@ class _Fetch:
             del self.files[pin]
 
     def _take_from(self, folder: Path) -> None:
-        if not folder.is_dir():
-            raise SparkserveError(
-                "PIN.FETCH",
-                expected="--from to name a folder or an index URL",
-                found="no such folder",
-                where=str(folder),
-                do="Correct the path.",
-            )
         there = {clean_name(path.name): path for path in folder.rglob("*") if path.suffix in (".whl", ".deb")}
         for pin in list(self.files):
             path = there.get(pin.file) or there.get(_without_epoch(pin))
@@ -117,7 +109,7 @@ class _Fetch:
                 raise store.disk_full(str(place), f"{free >> 20} MiB free of {need >> 20} MiB needed")
 
     def _download(self) -> None:
-        """Download all of `files`; raise the first error only when everything else is in the store."""
+        """Download all of `files`. A wrong or absent one does not stop the others; it is raised last."""
         columns = (TextColumn("Fetch pins"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         errors: list[SparkserveError] = []
         with Progress(*columns, console=console) as progress, ThreadPoolExecutor(WORKERS) as pool:
@@ -126,10 +118,16 @@ class _Fetch:
             try:
                 while waiting:
                     finished, waiting = wait(waiting, timeout=0.2)
-                    for future in finished:
+                    for future in [f for f in finished if not f.cancelled()]:
                         got, failed = future.result()
                         self.done += got
                         errors += failed
+                    if any(
+                        not (error.id == "PIN.HASH" or isinstance(error, pip.AbsentError)) for error in errors
+                    ):
+                        # No network or no space: the rest would fail for the same cause, but slowly.
+                        for future in waiting:
+                            future.cancel()
                     progress.update(task, completed=min(self.total, self.done + workspace.size()))
                 progress.update(task, completed=self.done)
             except BaseException:
@@ -143,7 +141,7 @@ class _Fetch:
     def _one(self, batch: list[Pin]) -> tuple[int, list[SparkserveError]]:
         """Download a batch and add it; return the bytes and what failed.
 
-        When pip refuses a batch, its wheels are tried one by one, so that only the bad ones are missing.
+        When an index lacks one wheel of a batch, they are tried one by one, so that only that one is missing.
         """
         target = self.files[batch[0]]
         try:
@@ -155,7 +153,7 @@ class _Fetch:
                     found = pip.download(target, exact, base, pip.places(self.given))
                 workspace.into_store(_matched(batch, found))
         except SparkserveError as error:
-            if error.id != "PIN.FETCH" or batch[0].kind == "deb" or len(batch) == 1:
+            if not isinstance(error, pip.AbsentError) or len(batch) == 1:
                 return 0, [error]
         else:
             return sum(pin.size for pin in batch), []

@@ -43,8 +43,7 @@ def lock(
         for name in profile.in_order(names):
             with phase(f"Lock {name}") as detail:
                 pins = _Lock(name, made, given, mirror, detail).resolve(today)
-                before = model.load(name).pins if model.list_path(name).exists() else ()
-                changes.append(Change(name, _difference(before, pins.pins)))
+                changes.append(Change(name, _difference(_listed(name), pins.pins)))
                 if not dry_run:
                     model.save(pins)
                 made[name] = pins
@@ -168,11 +167,19 @@ class _Lock:
 def _recorded(target: model.Target, versions: dict[str, str]) -> dict[str, Pin]:
     """Records for these wheels from the lists that are there, if the store has their bytes: a hash is never
     taken over unproved, and nothing is downloaded twice."""
-    lists = [model.load(name) for name in model.known()]
-    fitting = [pin for each in lists if each.target == target for pin in each.pins if pin.kind == "wheel"]
-    known = {pin.name: pin for pin in fitting if versions.get(pin.name) == pin.version}
+    wheels_listed = [pin for name in model.known() for pin in _listed(name, target) if pin.kind == "wheel"]
+    known = {pin.name: pin for pin in wheels_listed if versions.get(pin.name) == pin.version}
     absent = store.missing(pin.path for pin in known.values())
     return {name: pin for name, pin in known.items() if pin.path not in absent}
+
+
+def _listed(name: str, target: model.Target | None = None) -> tuple[Pin, ...]:
+    """The pins of a list (if it is for `target`); none when it cannot be read, for a new lock is the cure."""
+    try:
+        pins = model.load(name)
+    except SparkserveError:
+        return ()
+    return pins.pins if target in (None, pins.target) else ()
 
 
 def _difference(before: Iterable[Pin], after: Iterable[Pin]) -> list[str]:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 _TAIL = 1500
 
 
+class AbsentError(SparkserveError):
+    """The indexes answered, and none has the file."""
+
+
 @dataclass(frozen=True)
 class Places:
     """Where wheels come from, besides the default index: folders or pages of links, and indexes.
@@ -76,14 +80,27 @@ def download(target: Target, exact: Sequence[str], base: Path, where: Places) ->
     done = processes.run(argv, env={**os.environ, "TMPDIR": str(base / "tmp")})
     if done.returncode == 0:
         return sorted((base / "wheels").glob("*.whl"))
+    target_words = f"pip for Python {target.python}, glibc {target.glibc}"
     absent = re.findall(r"No matching distribution found for (\S+)", done.stderr)
-    lines = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
+    # pip also says "no matching distribution" when it cannot reach the index.
+    cut_off = re.findall(r"connection broken by '(.*?)'?: /", done.stderr)
+    if absent and not cut_off:
+        raise AbsentError(
+            "PIN.FETCH",
+            expected=f"an index or folder that has {', '.join(absent)}",
+            found="none",
+            where=target_words,
+            do=local_build_hint(absent) or "Name a folder or an index that has it with --from.",
+        )
+    lines = (
+        cut_off or [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
+    )
     raise SparkserveError(
         "PIN.FETCH",
-        expected="pip to download " + (", ".join(absent) or f"{len(exact)} wheels"),
-        found="no index that has it" if absent else lines[-1][-_TAIL:],
-        where=f"pip for Python {target.python}, glibc {target.glibc}",
-        do=local_build_hint(absent) or "Check the network, or name a folder or an index with --from.",
+        expected=f"pip to download {len(exact)} wheels",
+        found=lines[-1].rpartition(">: ")[2].strip("')")[-_TAIL:],
+        where=target_words,
+        do="Check the network, or name a folder that has them with --from.",
     )
 
 

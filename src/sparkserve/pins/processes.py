@@ -6,6 +6,7 @@ import subprocess
 import threading
 from typing import TYPE_CHECKING
 
+from sparkserve import checkout
 from sparkserve.pins import store
 
 if TYPE_CHECKING:
@@ -39,8 +40,11 @@ def run(
     finally:
         with _guard:
             _running.discard(process)
+    if _stopped.is_set():
+        # Not a failure of the command: what it has finished by now is good for the next run.
+        raise KeyboardInterrupt
     if process.returncode != 0 and "No space left on device" in out + err:
-        raise store.disk_full(str(cwd or argv[0]))
+        raise store.disk_full(str(checkout.state()))
     return subprocess.CompletedProcess(list(argv), process.returncode, out, err)
 
 

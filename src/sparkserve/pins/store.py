@@ -131,10 +131,12 @@ def _run(*argv: str) -> str:
         return done.stdout
     if "No space left on device" in done.stderr or "disk is full" in done.stderr:
         raise disk_full(STORE)
+    if "Permission denied" in done.stderr:
+        raise not_root(STORE)
     raise SparkserveError(
         "NIX.BUILD",
         expected=f"{' '.join(argv[:2])} to work",
         found=done.stderr.strip()[-2000:] or f"exit {done.returncode}",
         where=STORE,
-        do="The text above is Nix's own; ./sparkserve nix-store --verify checks the store.",
+        do="The text above is Nix's own; ./sparkserve nix store verify --all checks the store.",
     )

@@ -7,7 +7,7 @@ import fcntl
 import os
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -67,27 +67,28 @@ def left_over(wanted: Iterable[Pin]) -> dict[Pin, Path]:
     """Right and whole files that a killed run left, by pin; the rest of it is removed. Needs the lock."""
     by_file = {(pin.file, pin.size): pin for pin in wanted}
     found: dict[Pin, Path] = {}
-    kept = Path(tempfile.mkdtemp(prefix="kept-", dir=folder()))
     for path in [p for p in folder().rglob("*") if p.is_file() and not p.is_symlink()]:
         pin = by_file.get((clean_name(path.name), path.stat().st_size))
         if pin is not None and pin not in found and store.file_sha256(path) == pin.sha256:
-            found[pin] = path.rename(kept / pin.file)
+            found[pin] = path.rename(folder() / pin.file)
     for entry in folder().iterdir():
-        if entry != kept:
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        elif entry not in found.values():
+            entry.unlink()
     return found
 
 
 def size() -> int:
-    """Bytes that lie in the folder now."""
-    total = 0
+    """Bytes of wheels and debs that lie in the folder now; pip's copy of a file on its way counts once."""
+    sizes: dict[str, int] = {}
     for base, _, names in os.walk(folder()):
         for name in names:
-            try:
-                total += (Path(base) / name).stat().st_size
-            except FileNotFoundError:
-                continue  # pip just moved it
-    return total
+            if name.endswith((".whl", ".deb")):
+                # pip or `into_store` may remove it at any moment.
+                with suppress(FileNotFoundError):
+                    sizes[name] = max(sizes.get(name, 0), (Path(base) / name).stat().st_size)
+    return sum(sizes.values())
 
 
 def into_store(files: Mapping[Pin, Path]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,10 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+
+def _folders_or_urls(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    for place in given:
+        if "://" not in place and not Path(place).is_dir():
+            raise click.BadParameter(f"{place} is neither a folder nor a URL.")
+    return given
+
+
 _from = click.option(
     "--from",
     "given",
     multiple=True,
+    callback=_folders_or_urls,
     metavar="DIR_OR_URL",
     help="Look for wheels and debs here first. Repeatable.",
 )
