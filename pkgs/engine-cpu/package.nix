@@ -1,6 +1,6 @@
 # SGLang on a CPU: the wheels, unpacked, cut and patched. `layers` is the engine root without a model, slow layers first;
 # `argv` and `env` start it inside that root.
-{ wheels, rootfs, layer, runPython, source, pins }:
+{ wheels, layer, source, pins, engine-base }:
 let
   site = wheels {
     name = "engine-cpu";
@@ -21,15 +21,10 @@ let
     broken = [ "torch/testing/_internal/py312_intrinsics.py" ];
     patches = [ ./patches/sglang-without-ipython.patch ./patches/torchvision-without-operators.patch ];
   };
-  base = rootfs {
-    name = "engine-base";
-    debs = pins.base.debs;
-    mountpoints = [ "/opt/engine" "/opt/overlay" "/model" ];
-  };
 in
 site // {
   layers = [
-    (layer { name = "base"; target = "/"; tree = base; })
+    (layer { name = "base"; target = "/"; tree = engine-base; })
     (layer { name = "site"; target = "/opt/engine"; tree = site; })
     (layer { name = "overlay"; target = "/opt/overlay"; tree = source ./overlay; })
   ];

@@ -51,7 +51,7 @@ def eval_json(attribute: str) -> Any:
     """
     out, err, code = _run(["nix", "eval", "--json", f"{flake()}#{attribute}"], None)
     if code != 0:
-        raise _error(err, "NIX.EVAL", attribute)
+        raise error(err, "NIX.EVAL", attribute)
     return json.loads(out)
 
 
@@ -68,7 +68,7 @@ def build(
     argv += [f"{flake()}#{name}" for name in attributes]
     _, err, code = _run(argv, on_line)
     if code != 0:
-        raise _error(err, "NIX.BUILD", " ".join(attributes))
+        raise error(err, "NIX.BUILD", " ".join(attributes))
     # `nix build --print-out-paths` is newer than 2.8.
     return [Path(eval_json(f"packages.{SYSTEM}.{name}.outPath")) for name in attributes]
 
@@ -100,7 +100,8 @@ def _run(argv: list[str], on_line: Callable[[str], None] | None) -> tuple[str, s
     return out, "\n".join(tail), code
 
 
-def _error(stderr: str, fallback: str, where: str) -> SparkserveError:
+def error(stderr: str, fallback: str, where: str) -> SparkserveError:
+    """The error that Nix's output tells of: what our Nix code threw, else `fallback` with its last lines."""
     ours = _OURS.search(stderr)
     if ours and ours[1] in EXIT_CODES:
         id, expected, found, place, do = (part.strip() for part in ours.groups())
