@@ -62,7 +62,7 @@ def test_help_and_version_need_no_root_and_no_harness(clone: Clone) -> None:
     assert clone.run("--version", under=NOBODY) == (0, "sparkserve, version 1.2.3\n", "")
     code, out, err = clone.run("--help", under=NOBODY)
     assert (code, err) == (0, "")
-    assert "Commands: nix up" in out
+    assert "Commands: up" in out
     assert not (clone.path / ".sparkserve").exists()
 
 
