@@ -79,7 +79,8 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
     desk.write_text(
         TEMPLATE.replace(
             "  serving.port = 8888;",
-            '  engine.args = [ "--max-running-requests" "8" ];\n  engine.env.OMP_NUM_THREADS = "4";',
+            '  imports = [ { engine.args = [ "--max-running-requests" "8" ]; } ];\n'
+            '  engine.env.OMP_NUM_THREADS = "4";',
         )
     )
     plan = json.loads(sparkserve(desk.parents[2], "fleet", "plan", "desk", "--node", "spark-0").stdout)
@@ -101,6 +102,21 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
                 "serving.prot",
                 "hosts/desk/fleet.nix:9",
                 "Did you mean serving.port?",
+            ),
+        ),
+        (
+            "serving.port",
+            "port",
+            ("an option of this fleet", "port", "hosts/desk/fleet.nix:9", "Did you mean serving.port?"),
+        ),
+        (
+            '"smollm2-135m"',
+            '"a | b\\nc"',
+            (
+                'serving.model as one of "smollm2-135m"',
+                '"a / b\\nc"',
+                "hosts/desk/fleet.nix:8",
+                "Change the value of serving.model.",
             ),
         ),
         (
