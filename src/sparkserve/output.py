@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,10 +54,12 @@ def phase(name: str) -> Iterator[Callable[[str], None]]:
     line is printed, so that logs stay short.
     """
     start = time.monotonic()
-    with console.status(name) as status:
+    # Text, not str: rich reads the brackets of a build's output as markup, and stops at "[/bin/sh]".
+    with console.status(Text(name)) as status:
 
         def detail(text: str) -> None:
-            status.update(f"{name} · {text}")
+            status.update(Text(f"{name} · {text}"))
 
         yield detail
-    console.print(f"[green]✓[/] {name} [dim]{time.monotonic() - start:.1f} s[/]")
+    took = f" {time.monotonic() - start:.1f} s"
+    console.print(Text.assemble(("✓", "green"), f" {name}", (took, "dim")))

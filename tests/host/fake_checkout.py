@@ -30,9 +30,15 @@ SOURCE = Path(__file__).parents[2] / "src"
 NIX = """#!/bin/sh
 # $NIX_SLEEP: "eval" or "build" makes that step take very long.
 case "$1 $*" in
-  eval*.plans) [ "$NIX_SLEEP" = eval ] && exec sleep 600; exec cat "$SPARKSERVE_CHECKOUT/plans.json" ;;
+  eval*.plans)
+    touch "$SPARKSERVE_CHECKOUT/evals"
+    [ "$NIX_SLEEP" = eval ] && exec sleep 600
+    exec cat "$SPARKSERVE_CHECKOUT/plans.json" ;;
   eval*.outPath) echo "\\"$SPARKSERVE_CHECKOUT/closure\\"" ;;
-  build*) echo built >>"$SPARKSERVE_CHECKOUT/builds"; [ "$NIX_SLEEP" = build ] && exec sleep 600; exit 0 ;;
+  build*)
+    touch "$SPARKSERVE_CHECKOUT/builds"
+    [ "$NIX_SLEEP" = build ] && exec sleep 600
+    exit 0 ;;
 esac
 """
 

@@ -111,7 +111,7 @@ def test_interrupted_in_any_phase(checkout: Checkout, phase: str, number: signal
     elif phase == "build":
         wait_for((checkout.path / "builds").exists)
     else:
-        time.sleep(1)
+        wait_for((checkout.path / "evals").exists)
     if number == signal.SIGINT:
         os.killpg(child.pid, number)
     else:

@@ -46,6 +46,7 @@ def serving(fault: str = "") -> Iterator[Run]:
 def test_ready_after_a_real_answer(files: NodeFiles) -> None:
     seen: list[str] = []
     with serving() as engine:
+        files.save(engine)
         found = ready.wait(engine, files, timeout_s=5, detail=seen.append)
     assert found.canary is not None
     assert files.load() == found

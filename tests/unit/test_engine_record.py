@@ -56,6 +56,19 @@ def test_damaged_record_is_an_error_with_a_way_out(files: NodeFiles, text: str) 
     assert "down" in caught.value.do
 
 
+def test_an_answer_is_recorded_only_for_the_engine_that_runs(files: NodeFiles) -> None:
+    assert files.answered(run(me()), 0.5).canary is not None
+    assert files.load() is None
+    files.save(run(procfs.Process(1, 1)))
+    files.answered(run(me()), 0.5)
+    other = files.load()
+    assert other is not None and other.canary is None
+    files.save(run(me()))
+    files.answered(run(me()), 0.5)
+    found = files.load()
+    assert found is not None and found.canary is not None and found.canary.seconds == 0.5
+
+
 def test_old_log_is_kept_once(files: NodeFiles) -> None:
     for text in ("first", "second", "third"):
         files.prepare()

@@ -37,6 +37,8 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m sparkserve.engine CLOSURE")
     try:
         main(Path(sys.argv[1]).resolve())
     except SparkserveError as error:

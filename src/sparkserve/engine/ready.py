@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from sparkserve.engine import chat, process
 from sparkserve.engine.log import Progress, tail
-from sparkserve.engine.record import Canary
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
@@ -38,7 +37,9 @@ def wait(
         try:
             chat.health(run.endpoint, timeout_s=min(5.0, timeout_s - passed))
             detail(f"first request, {passed:.0f} s")
-            return canary(run, files, timeout_s=min(CANARY_S, timeout_s - passed))
+            limit = min(CANARY_S, timeout_s - passed)
+            answer = chat.complete(run.endpoint, run.model, "Say hello.", max_tokens=4, timeout_s=limit)
+            return files.answered(run, answer.seconds)
         except chat.ChatError as error:
             problem = str(error)
         time.sleep(POLL_S)
@@ -49,11 +50,3 @@ def wait(
         where=run.endpoint,
         do="A slow machine needs a larger serving.readyTimeoutS in hosts/<fleet>/fleet.nix.",
     )
-
-
-def canary(run: Run, files: NodeFiles, *, timeout_s: float) -> Run:
-    """Ask for a few tokens and record when and how fast they came. Raises `chat.ChatError`."""
-    answer = chat.complete(run.endpoint, run.model, "Say hello.", max_tokens=4, timeout_s=timeout_s)
-    run = run.model_copy(update={"canary": Canary(at=time.time(), seconds=round(answer.seconds, 3))})
-    files.save(run)
-    return run

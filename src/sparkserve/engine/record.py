@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -113,6 +114,17 @@ class NodeFiles(NamedTuple):
         part = self.run.with_suffix(".part")
         part.write_text(run.model_dump_json(by_alias=True, indent=2) + "\n")
         os.replace(part, self.run)  # noqa: PTH105 - the same call, and atomic by its documentation
+
+    def answered(self, run: Run, seconds: float) -> Run:
+        """Record that the engine of `run` has just answered a request in `seconds`.
+
+        Unless it was stopped or replaced meanwhile: then nothing is written.
+        """
+        run = run.model_copy(update={"canary": Canary(at=time.time(), seconds=round(seconds, 3))})
+        now = self.load()
+        if now is not None and now.engine == run.engine:
+            self.save(run)
+        return run
 
     def remove(self) -> None:
         """Forget the run. The logs stay."""

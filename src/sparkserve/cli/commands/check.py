@@ -89,13 +89,16 @@ def _choose(suites: dict[str, Suite], only: Sequence[str], slow: bool) -> dict[s
 def _result(name: str, suite: Suite, *, quiet: bool) -> dict[str, Any]:
     import time
 
+    from rich.text import Text
+
     from sparkserve import output
 
     start = time.monotonic()
     if not output.console.is_terminal:
         output.console.print(f"{name}: {suite.title} (about {suite.cost_s} s)")
     with output.console.status(name) as status:
-        outcome = _guarded(suite, lambda text: status.update(f"{name} · {text}"))
+        # Text: rich reads the brackets in a test's name as markup.
+        outcome = _guarded(suite, lambda text: status.update(Text(f"{name} · {text}")))
     seconds = time.monotonic() - start
     if not quiet:
         mark = "✗" if outcome.failures else "✓"

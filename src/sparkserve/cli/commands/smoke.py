@@ -25,8 +25,9 @@ def command(fleet: str, as_json: bool) -> None:
     from sparkserve.local import single
     from sparkserve.output import console, phase, print_json
 
-    run = next((run for files in single.nodes(fleet) if (run := files.load()) and run.alive()), None)
-    if run is None:
+    running = ((files, run) for files in single.nodes(fleet) if (run := files.load()) and run.alive())
+    files, run = next(running, (None, None))
+    if files is None or run is None:
         raise SparkserveError(
             "ENGINE.STATE",
             expected="a running engine to ask",
@@ -36,6 +37,7 @@ def command(fleet: str, as_json: bool) -> None:
         )
     with phase(f"Ask {run.model}: {smoke.QUESTION}"):
         result = smoke.check(run.endpoint, run.model)
+    files.answered(run, float(result["seconds"]))
     if as_json:
         print_json(result)
         return

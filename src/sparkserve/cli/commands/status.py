@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from sparkserve.cli import options
@@ -40,20 +42,23 @@ def command(context: click.Context, fleet: str, as_json: bool) -> None:
         context.exit(EXIT_CODES["ENGINE.STATE"])
 
 
-def _row(node: dict[str, str | int | float | None]) -> list[str]:
-    def shown(key: str, unit: str = "", scale: float = 1) -> str:
-        value = node.get(key)
-        if isinstance(value, str):
-            return value
-        return "-" if value is None else f"{value / scale:.0f}{unit}"
-
+def _row(node: dict[str, Any]) -> list[str]:
+    memory = node.get("pss_bytes")
     return [
-        shown("node"),
-        shown("state"),
-        shown("pid"),
-        shown("uptime_s", " s"),
-        shown("pss_bytes", " MB", 1e6),
-        shown("canary_age_s", " s ago"),
-        shown("fleet_id")[:12],
-        shown("endpoint"),
+        node["node"],
+        node["state"],
+        str(node.get("pid", "-")),
+        _time(node.get("uptime_s")),
+        "-" if memory is None else f"{memory / 1e6:.0f} MB",
+        _time(node.get("canary_age_s"), " ago"),
+        node.get("fleet_id", "-")[:12],
+        node.get("endpoint", "-"),
     ]
+
+
+def _time(seconds: float | None, suffix: str = "") -> str:
+    if seconds is None:
+        return "-"
+    if seconds < 120:
+        return f"{seconds:.0f} s{suffix}"
+    return (f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h") + suffix
