@@ -1,7 +1,7 @@
 # Values that carry a condition or a priority until an option merges its definitions.
 errors:
 let
-  inherit (builtins) concatMap filter foldl' isAttrs mapAttrs;
+  inherit (builtins) concatMap filter foldl' head isAttrs length mapAttrs;
   kind = value: if isAttrs value then value._type or null else null;
 in
 rec {
@@ -43,7 +43,9 @@ rec {
     let
       marked = def: kind def.value == "override";
       priority = def: if marked def then def.value.priority else 100;
-      best = foldl' (low: def: if priority def < low then priority def else low) 9999 defs;
+      # Weaker than 9999 counts only without rivals, as in nixpkgs.lib.
+      start = if length defs == 1 then priority (head defs) else 9999;
+      best = foldl' (low: def: if priority def < low then priority def else low) start defs;
     in
     map (def: if marked def then def // { value = def.value.content; } else def)
       (filter (def: priority def == best) defs);

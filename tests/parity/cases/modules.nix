@@ -47,6 +47,8 @@ in
   module-empty = eval [ ];
   module-no-definitions = eval [ two ];
   module-missing-value-unused = (eval [ two { options.never = required; } ]).i;
+  module-costly-options-without-definitions = (eval [ two { options.s.a = throw "costly"; } ]).i;
+  module-costly-options-with-definitions = (eval [ two { options.s.a = throw "costly"; } { s.a = 1; } ]).i;
   module-missing-value = (eval [ { options.never = required; } ]).never;
   module-reads-config = (eval [ two ({ config, ... }: { j = config.i + 10; }) { i = 5; } ]).j;
   module-reads-lib = (eval [ two ({ lib, ... }: { i = lib.mkForce 9; }) { i = 5; } ]).i;

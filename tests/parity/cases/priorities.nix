@@ -18,6 +18,12 @@ in
   priority-option-default-under-default = merged types.int [ (mkOptionDefault 1) (mkDefault 2) ];
   priority-weakest = merged types.int [ (mkOverride 9999 1) ];
   priority-beyond-weakest = merged types.int [ (mkOverride 10000 1) (mkOverride 10000 2) ];
+  priority-beyond-weakest-equal = merged types.int [ (mkOverride 10000 1) (mkOverride 10000 1) ];
+  priority-beyond-weakest-alone = merged types.int [ (mkOverride 10000 1) ];
+  priority-numbers = map (n: (eval [ pair { a = mkOverride n 5; } ]).a) [ 1499 1501 ];
+  priority-numbers-default = map (n: merged types.int [ (mkDefault 1) (mkOverride n 5) ]) [ 999 1001 ];
+  priority-numbers-plain = map (n: merged types.int [ 1 (mkOverride n 5) ]) [ 99 101 ];
+  priority-numbers-force = map (n: merged types.int [ (mkForce 1) (mkOverride n 5) ]) [ 49 51 ];
   priority-default-and-option-default = (eval [ pair { a = mkOptionDefault 1; } ]).a;
   priority-option-default-conflict = (eval [ pair { a = mkOptionDefault 7; } ]).a;
   priority-force-list-drops-others = merged (types.listOf types.int) [
@@ -45,6 +51,7 @@ in
   priority-if-in-if = merged types.int [ (mkIf true (mkIf true 1)) (mkIf true (mkIf false 2)) ];
   priority-if-without-others = merged types.int [ (mkIf false 1) ];
   priority-if-condition-not-bool = merged types.int [ (mkIf "yes" 1) ];
+  priority-if-condition-not-bool-with-default = (eval [ pair { a = mkIf "yes" 5; } ]).a;
   priority-if-reads-config = eval [ pair ({ config, ... }: { config = mkIf (config.a == 1) { b = 5; }; }) ];
   priority-if-on-set-reads-config = (eval [
     nested
