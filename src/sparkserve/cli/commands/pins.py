@@ -42,7 +42,7 @@ def _profiles(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @command.command(
-    epilog="Examples:  sparkserve pins lock --dry-run   sparkserve pins lock engine-cpu --from ~/wheels"
+    epilog="Examples:  ./sparkserve pins lock --dry-run   ./sparkserve pins lock engine-cpu --from ~/wheels"
 )
 @_profiles
 @click.option("--dry-run", is_flag=True, help="Show what would change; write no list.")
@@ -67,7 +67,7 @@ def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: s
 
 
 @command.command(
-    epilog="Examples:  sparkserve pins fetch   sparkserve pins fetch engine-cpu --from /media/usb/wheels"
+    epilog="Examples:  ./sparkserve pins fetch   ./sparkserve pins fetch engine-cpu --from /media/usb/wheels"
 )
 @_profiles
 @_from
@@ -82,7 +82,7 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> 
     console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.", markup=False)
 
 
-@command.command(epilog="Examples:  sparkserve pins check   sparkserve pins check base tools --json")
+@command.command(epilog="Examples:  ./sparkserve pins check   ./sparkserve pins check base tools --json")
 @_profiles
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def check(profiles: Sequence[str], as_json: bool) -> None:
@@ -99,7 +99,9 @@ def check(profiles: Sequence[str], as_json: bool) -> None:
         output.console.print(f"{count} pins are present and right.")
 
 
-@command.command("list", epilog="Examples:  sparkserve pins list   sparkserve pins list engine-cpu --json")
+@command.command(
+    "list", epilog="Examples:  ./sparkserve pins list   ./sparkserve pins list engine-cpu --json"
+)
 @_profiles
 @click.option("--json", "as_json", is_flag=True, help="Print the pins as JSON.")
 def list_(profiles: Sequence[str], as_json: bool) -> None:

@@ -1,0 +1,112 @@
+"""Pin lists: read strictly, written whole, and the committed ones are as this program writes them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+from pins_values import pin, pin_list
+
+from sparkserve.errors import SparkserveError
+from sparkserve.pins import model, profile
+
+REPOSITORY = Path(__file__).parents[2]
+LISTS = sorted((REPOSITORY / "nix/pins").glob("*.json"))
+
+
+@pytest.fixture(autouse=True)
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "nix/pins").mkdir(parents=True)
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
+    return tmp_path
+
+
+def tree() -> model.Pin:
+    return pin(kind="tree", name="bb", file="bb", source="d.deb", member="bin/bb")
+
+
+def test_what_is_saved_is_what_is_loaded() -> None:
+    pins = pin_list(pin(kind="deb", file="d.deb"), tree(), pin(requires=("two>=1; python_version<'4'",)))
+    model.save(pins)
+    assert model.load("some") == pins
+    assert json.loads(model.list_path("some").read_text())["pins"][1]["from"] == "d.deb"
+
+
+def test_a_kill_while_writing_leaves_the_old_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    model.save(pin_list(pin()))
+    before = model.list_path("some").read_bytes()
+
+    def full(self: Path, text: str) -> int:
+        with self.open("w") as file:
+            file.write(text[:10])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space"):
+        model.save(pin_list(pin(version="2.0")))
+    assert model.list_path("some").read_bytes() == before
+    assert os.listdir(model.list_path("some").parent) == ["some.json"]  # noqa: PTH208 - hidden ones too
+
+
+def text(**changes: object) -> str:
+    value = json.loads(model.dump(pin_list(pin())))
+    value["pins"][0] |= changes
+    return json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        ("{", "Invalid JSON"),
+        (text(sha256="xyz"), "pins.0.sha256"),
+        (text(size="many"), "pins.0.size"),
+        (text(colour="red"), "pins.0.colour"),
+        (text(kind="rpm"), "pins.0.kind"),
+        (text(kind="tree"), "the tree one without a deb"),
+        (text().replace("sparkserve.pins/1", "sparkserve.pins/2"), "schema"),
+    ],
+)
+def test_a_wrong_list_is_refused_with_the_place(content: str, found: str) -> None:
+    model.list_path("some").write_text(content)
+    with pytest.raises(SparkserveError) as caught:
+        model.load("some")
+    assert caught.value.id == "PIN.PROFILE"
+    assert found in caught.value.found
+    assert "pins lock some" in caught.value.do
+
+
+def test_a_missing_list_is_refused_with_those_that_are_there() -> None:
+    model.save(pin_list(pin(), profile="other"))
+    with pytest.raises(SparkserveError) as caught:
+        model.load("some")
+    assert caught.value.id == "PIN.PROFILE"
+    assert "other" in caught.value.do
+
+
+def test_there_is_a_list_for_every_profile() -> None:
+    assert [path.stem for path in LISTS] == sorted(
+        p.stem for p in (REPOSITORY / "nix/profiles").glob("*.toml")
+    )
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_a_committed_list_is_as_lock_writes_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(REPOSITORY))
+    pins = model.load(path.stem)
+    assert model.dump(pins) == path.read_text()
+    keys = [(p.kind, p.name) for p in pins.pins]
+    assert keys == sorted(set(keys))
+    assert all(p.file == model.clean_name(p.file) for p in pins.pins)
+    wanted = profile.load(path.stem)
+    assert pins.target == wanted.target
+    below = {(p.kind, p.name) for name in wanted.above for p in model.load(name).pins}
+    assert not below & set(keys)
+    left_out = {("deb", name) for name in wanted.debs.exclude} | {
+        ("wheel", name) for name in wanted.wheels.exclude
+    }
+    assert not left_out & set(keys)
+    # Where files come from is the machine's affair.
+    assert not re.search(r"https?:|/opt/|/work|/home", path.read_text())
