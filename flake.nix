@@ -21,7 +21,7 @@
       packages.${system} = sealed.packages // sealed.hosts // sealed.images;
       checks.${system} = builtins.mapAttrs (name: file: sealed.call file { inherit self; }) (byFile ./checks ".nix");
       apps.${system}.default = { type = "app"; program = "${sealed.packages.sparkserve}/bin/sparkserve"; };
-      nixosModules.default = ./modules;
+      nixosModules.default = import ./modules;
       lib.fleets = sealed.fleets;
     };
 }
