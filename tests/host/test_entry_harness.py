@@ -1,4 +1,4 @@
-"""The entry script with the real harness, in a clone of what is committed. Costs half a minute; needs an index."""
+"""The entry script with the real harness, in a clone of what is committed. Half a minute; needs an index."""
 
 from __future__ import annotations
 
