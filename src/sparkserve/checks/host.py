@@ -25,7 +25,7 @@ def run(detail: Callable[[str], None]) -> Outcome:
     dev = nix.build(["dev"], out_link=checkout.state() / "dev", on_line=lambda line: detail(line[:90]))[0]
     report = checkout.state() / "check" / "host.xml"
     report.unlink(missing_ok=True)
-    pytest = [f"{dev}/bin/python", "-m", "pytest", "-p", "no:cacheprovider", "-v", f"--junitxml={report}"]
+    pytest = [f"{dev}/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-v", f"--junitxml={report}"]
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     code, lines = _command.run("host", [*pytest, "tests/host"], env=env, detail=detail)
     if not report.exists():
