@@ -35,15 +35,17 @@ def test_address_of_another_machine() -> None:
     assert "assign" in caught.value.found
 
 
-def test_second_holder_says_whom_it_waits_for(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_second_holder_says_whom_it_waits_for(tmp_path: Path) -> None:
     script = (
         "import pathlib, sys; from sparkserve.local import lock\n"
         "with lock.held(pathlib.Path(sys.argv[1]), 'f'): print('in', flush=True)"
     )
     with lock.held(tmp_path, "f"):
-        # stdout and stderr to files: the child must not keep the test's own pipes open.
+        # stdout and stderr to a file: the child must not keep the test's own pipes open.
         with (tmp_path / "out").open("w") as out:
-            child = subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=out, stderr=out)
+            argv = [sys.executable, "-c", script, str(tmp_path)]
+            path = os.pathsep.join(sys.path)
+            child = subprocess.Popen(argv, stdout=out, stderr=out, env={**os.environ, "PYTHONPATH": path})
         deadline = time.monotonic() + 20
         while "waiting" not in (tmp_path / "out").read_text() and time.monotonic() < deadline:
             time.sleep(0.02)
