@@ -122,10 +122,12 @@ def _compare(folder: Path, detail: Callable[[str], None]) -> Outcome:
         {"TZ": "Pacific/Kiritimati", "LC_ALL": "tr_TR.UTF-8", "SOURCE_DATE_EPOCH": "1", "USER": "someone"},
         _another_day(folder),
     )
+    for builder in (here, there):
+        detail(f"a checkout and a store in {builder.folder}")
+        builder.prepare()
     hashes = []
     for number, builder in enumerate((here, there), 1):
         detail(f"build {number} of 2")
-        builder.prepare()
         hashes.append(builder.build(TARGET))
     failures = _differences(*hashes)
     detail("a planted date")
