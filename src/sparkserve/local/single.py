@@ -118,7 +118,7 @@ def _build(plan: Plan, seconds: dict[str, float]) -> Path:
     from sparkserve.pins import fetch
 
     begin = time.monotonic()
-    fetch.fetch(["base", "tools", "harness", plan.engine.package, plan.engine.model], [], None)
+    fetch.fetch(["stage0", "base", "tools", "harness", plan.engine.package, plan.engine.model], [], None)
     seconds["pins"] = time.monotonic() - begin
     begin = time.monotonic()
     name = f"host-{plan.fleet.name}-{plan.node.name}"
