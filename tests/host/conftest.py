@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,9 @@ import stub_clone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+# The small server that stands in for SGLang is shared with the unit tests.
+sys.path.append(str(Path(__file__).parents[1] / "unit"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
