@@ -87,7 +87,7 @@ def test_a_wrong_file_is_refused_and_the_right_ones_are_taken(
     assert one.file in error.expected
     assert one.sha256 in error.expected
     assert hashlib.sha256(b"other!!").hexdigest() in error.found
-    assert nix.added.keys() == {two.path}
+    assert nix.added.keys() == nix.kept == {two.path}
     assert list(workspace.folder().iterdir()) == []
 
 
@@ -151,7 +151,9 @@ def test_a_tree_that_comes_out_different_is_refused(nix: FolderStore, tmp_path: 
     assert nix.added == {}
 
 
-def test_whole_files_of_a_killed_run_are_taken_and_the_rest_is_removed(nix: FolderStore) -> None:
+def test_whole_files_of_a_killed_run_are_taken_and_the_rest_is_removed(
+    nix: FolderStore, index: dict[str, bytes]
+) -> None:
     whole, cut, wrong = named("whole"), named("cut"), named("wrong")
     with workspace.locked():
         run = workspace.folder() / "run-1/tmp/pip-unpack"
@@ -159,11 +161,17 @@ def test_whole_files_of_a_killed_run_are_taken_and_the_rest_is_removed(nix: Fold
         (run / whole.file).write_bytes(b"content")
         (run / cut.file).write_bytes(b"cont")
         (run / wrong.file).write_bytes(b"CONTENT")
+        (workspace.folder() / "stray").touch()
         found = workspace.left_over([whole, cut, wrong])
         assert {each: path.read_bytes() for each, path in found.items()} == {whole: b"content"}
         assert list(workspace.folder().iterdir()) == [found[whole]]
         # And once more: the run that took it over is killed too.
         assert workspace.left_over([whole, cut, wrong]) == found
+    # No index has it: it comes from the folder, and leaves the folder.
+    model.save(pin_list(whole))
+    fetch.fetch(["some"], [], None)
+    assert nix.added.keys() == {whole.path}
+    assert list(workspace.folder().iterdir()) == []
 
 
 def test_a_full_disk_is_seen_before_the_download(

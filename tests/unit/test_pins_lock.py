@@ -129,6 +129,14 @@ def test_debs_and_the_tree_from_one_of_them(world: World, monkeypatch: pytest.Mo
     assert world.asked["debs"] == ["bb"]
 
 
+def test_debs_under_a_profile_are_forced_and_not_listed_again(world: World) -> None:
+    world.write("debs", DEBS)
+    run("debs")
+    world.write("more", 'above = ["debs"]' + TARGET_TOML + '[debs]\nrequest = ["bb", "other"]\n')
+    assert run("more") == {"more": []}
+    assert world.asked["debs"] == ["bb=1", "other"]
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

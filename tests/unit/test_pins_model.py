@@ -35,26 +35,32 @@ def test_what_is_saved_is_what_is_loaded() -> None:
     assert json.loads(model.list_path("some").read_text())["pins"][1]["from"] == "d.deb"
 
 
-def test_a_kill_while_writing_leaves_the_old_list(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("step", ["write_text", "replace"])
+def test_a_failure_while_writing_leaves_the_old_list(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model.save(pin_list(pin()))
     before = model.list_path("some").read_bytes()
 
-    def full(self: Path, text: str) -> int:
+    def full(self: Path, _: object) -> int:
         with self.open("w") as file:
-            file.write(text[:10])
+            file.write("half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, step, full)
     with pytest.raises(OSError, match="No space"):
         model.save(pin_list(pin(version="2.0")))
     assert model.list_path("some").read_bytes() == before
     assert os.listdir(model.list_path("some").parent) == ["some.json"]  # noqa: PTH208 - hidden ones too
 
 
-def text(**changes: object) -> str:
+def text(*more: dict[str, object], **changes: object) -> str:
     value = json.loads(model.dump(pin_list(pin())))
     value["pins"][0] |= changes
-    return json.dumps(value)
+    return json.dumps(value | {"pins": [*value["pins"], *more]})
+
+
+TREE: dict[str, object] = {
+    "kind": "tree", "name": "bb", "version": "1", "file": "bb", "sha256": "0" * 64, "size": 1,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,8 @@ def text(**changes: object) -> str:
         (text(size="many"), "pins.0.size"),
         (text(colour="red"), "pins.0.colour"),
         (text(kind="rpm"), "pins.0.kind"),
-        (text(kind="tree"), "the tree one without a deb"),
+        (text(TREE | {"from": "other.deb", "member": "bin/bb"}, kind="deb"), "the tree bb without a deb"),
+        (text(TREE | {"from": pin().file}, kind="deb"), "the tree bb without a deb"),
         (text().replace("sparkserve.pins/1", "sparkserve.pins/2"), "schema"),
     ],
 )

@@ -72,6 +72,7 @@ def test_a_debian_source_is_found(tmp_path: Path, name: str, text: str, expected
         ("sources.list", "deb http://one.example/debian bookworm contrib\n"),
         ("sources.list", "deb http://one.example/debian bookworm-security main\n"),
         ("sources.list", "deb http://one.example/flat ./\n"),
+        ("sources.list.d/other.sources", DEB822.partition("\n\n")[2]),
         ("sources.list.d/off.sources", "Enabled: no\n" + DEB822.partition("\n\n")[0]),
         ("sources.list.d/debian.list.disabled", "deb http://one.example/debian bookworm main\n"),
         ("sources.list.d/src.sources", DEB822.partition("\n\n")[0].replace("deb deb-src", "deb-src")),

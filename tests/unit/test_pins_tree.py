@@ -34,9 +34,13 @@ def test_a_package_without_the_member_is_refused(tmp_path: Path) -> None:
         pass
 
 
-@pytest.mark.parametrize("content", [b"not an archive", b"!<arch>\n", b""])
-def test_a_file_that_is_no_package_is_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [(b"no archive", "not a Debian"), (b"", "not a Debian"), (b"!<arch>\n", "without data.tar")],
+)
+def test_a_file_that_is_no_package_is_refused(tmp_path: Path, content: bytes, found: str) -> None:
     (tmp_path / "b.deb").write_bytes(content)
     with pytest.raises(SparkserveError) as caught, tree.unpacked(tmp_path / "b.deb", "bin/busybox", "b"):
         pass
     assert caught.value.id == "PIN.FETCH"
+    assert found in caught.value.found

@@ -48,7 +48,7 @@ CONFIG = """:env:.find-links='/from/env'
 :env:.cert='/certs.pem'
 global.extra-index-url='https://a.example/simple\\nhttps://b.example/simple'
 global.find-links='/from/file'
-install.find-links='/not/for/downloads'
+install.no-index='not for downloads'
 """
 
 
@@ -61,6 +61,7 @@ def test_places_are_those_of_pips_own_configuration(tmp_path: Path, monkeypatch:
         "https://given.example/simple", "https://a.example/simple", "https://b.example/simple",
     )  # fmt: skip
     assert found.settings["cert"] == "/certs.pem"
+    assert "no-index" not in found.settings
 
 
 ABSENT = "ERROR: No matching distribution found for torch==2.13.0+cpu"

@@ -107,7 +107,6 @@ def into_store(files: Mapping[Pin, Path]) -> None:
                 links[pin].hardlink_to(path)
             else:
                 wrong.append(_wrong_hash(pin, f"{found} ({path.stat().st_size} bytes)"))
-                path.unlink()
         added = store.add(list(links.values()))
         store.keep(added)
     for pin in links:
