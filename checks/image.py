@@ -1,4 +1,7 @@
-"""Builder of the image check. in (environment): image, layers (JSON: target and tree of each), judges (a root)."""
+"""Builder of the image check.
+
+in (environment): image, layers (JSON: target and tree of each), judges (a root with skopeo and umoci).
+"""
 
 import filecmp
 import json
@@ -16,10 +19,10 @@ def judge(*command: str) -> str:
     """Run a program of the judges' root with the image and a work folder."""
     enter = ["bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--ro-bind", os.environ["judges"], "/"]
     mounts = ["--ro-bind", os.environ["image"], "/image", "--bind", str(work), "/work"]
-    rest = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run", "--setenv", "HOME", "/work"]
-    done = subprocess.run(
-        [*enter, *mounts, *rest, "--setenv", "PATH", "/usr/bin", *command], stdout=subprocess.PIPE, text=True
-    )
+    kernel = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run"]
+    settings = ["--setenv", "HOME", "/work", "--setenv", "PATH", "/usr/bin"]
+    argv = [*enter, *mounts, *kernel, *settings, *command]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         sys.exit(f"{' '.join(command)}: exit code {done.returncode}")
     return done.stdout
