@@ -15,8 +15,9 @@
     "--grammar-backend" "xgrammar"
     # bfloat16 is slow without AMX: three ranks on these cores made 0.45 tokens a second, and 1.7 in float32.
     "--dtype" "float32"
-    # The key-value cache: 30 layers x 2 x 3 heads x 64 x 4 bytes = 45 KiB a token, so 180 MiB.
-    "--max-total-tokens" "4096"
+    # The key-value cache holds one request of the model's full context; with less, SGLang starts and then refuses or
+    # cuts long requests. 30 layers x 2 x 3 heads x 64 x 4 bytes = 45 KiB a token, so 360 MiB.
+    "--max-total-tokens" "8192"
     "--max-running-requests" "4"
     # Far more than --max-total-tokens lets the cache take.
     "--mem-fraction-static" "0.1"
