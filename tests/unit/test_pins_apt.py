@@ -68,8 +68,29 @@ def test_packages_are_resolved_with_the_hashes_of_the_index(answers: Callable[..
         ("libattr1", "1:2.5.1-4", "libattr1_1-2.5.1-4_amd64.deb", 22164, "0"),
     ]
     assert pins[1].requires == ("libc6 (>= 2.4)", "one", "two (>= 3) | three")
-    assert calls[-1][4:] == ["gcc-12-base=12.2.0-14", "libattr1=1:2.5.1-4"]
+    assert calls[-1][5:] == ["gcc-12-base=12.2.0-14", "libattr1=1:2.5.1-4"]
     assert all(call[1] == "-c" for call in calls)
+
+
+def test_what_is_left_out_counts_as_installed(answers: Callable[..., Calls], tmp_path: Path) -> None:
+    virtual = SHOWN.replace("Package: libattr1\n", "Package: libattr1\nProvides: three\n")
+    virtual = virtual.replace(
+        "Package: gcc-12-base\n", "Package: mawk\nProvides: awk, one (= 1)\nDepends: far\n"
+    )
+    answers(install=(0, PLAN, ""), show=(0, virtual, ""))
+    apt.opened("bookworm", None).resolve(["libattr1"], ["mawk", "libattr1"])
+    status = (tmp_path / ".sparkserve/apt/var/lib/dpkg/status").read_text()
+    assert "Package: mawk\n" in status and "Provides: awk, one (= 1)\n" in status
+    # Without its needs, or apt would find the installation broken.
+    assert "far" not in status
+
+
+def test_leaving_out_what_nothing_needs_is_refused(answers: Callable[..., Calls]) -> None:
+    answers(install=(0, PLAN, ""), show=(0, SHOWN, ""))
+    with pytest.raises(SparkserveError) as caught:
+        apt.opened("bookworm", None).resolve(["libattr1"], ["gcc-12-base"])
+    assert caught.value.id == "PIN.RESOLVE"
+    assert "gcc-12-base" in caught.value.found
 
 
 def test_the_root_is_private_and_has_only_main(answers: Callable[..., Calls], tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _INSTALL = re.compile(r"^Inst (\S+) \((\S+) ", re.MULTILINE)
+# In "libc6 (>= 2.34) | libc6.1": the names.
+_NAME = re.compile(r"(?:^|\| *)([a-z0-9][a-z0-9+.-]*)")
 _TAIL = 1500
 
 # The machine's proxy and credentials stay in force; its hooks must not run for a root that is not its own.
@@ -55,13 +57,33 @@ class Apt:
 
     root: Path
 
-    def resolve(self, requests: Sequence[str]) -> list[Pin]:
-        """All packages that `requests` (names or name=version) need, as pins with Debian's own hashes."""
+    def resolve(self, requests: Sequence[str], without: Sequence[str] = ()) -> list[Pin]:
+        """All packages that `requests` (names or name=version) need, as pins with Debian's own hashes.
+
+        `without` are names that are left out with whatever only they need: apt is told that they are installed.
+        Raises `PIN.RESOLVE`, also for one of them that nothing needs.
+        """
+        cut = self._show(without)
+        (self.root / "var/lib/dpkg/status").write_text("".join(map(_installed, cut)))
         plan = self._run("apt-get", "install", "--simulate", "-q", *requests, id="PIN.RESOLVE")
         exact = [f"{name.partition(':')[0]}={version}" for name, version in _INSTALL.findall(plan)]
-        shown = self._run("apt-cache", "show", *exact, id="PIN.RESOLVE")
-        pins = {_pin(_fields(text)) for text in shown.split("\n\n") if text.strip()}
-        return sorted(pins, key=lambda pin: pin.name)
+        pins = sorted({_pin(fields) for fields in self._show(exact)}, key=lambda pin: pin.name)
+        needed = {name for pin in pins for need in pin.requires for name in _NAME.findall(need)}
+        if unused := [fields["Package"] for fields in cut if needed.isdisjoint(_names(fields))]:
+            raise SparkserveError(
+                "PIN.RESOLVE",
+                expected="every excluded package to be needed by another one",
+                found=f"nothing that needs {', '.join(sorted(unused))}",
+                where="[debs] exclude in nix/profiles",
+                do="Remove it there.",
+            )
+        return pins
+
+    def _show(self, packages: Sequence[str]) -> list[dict[str, str]]:
+        if not packages:
+            return []
+        text = self._run("apt-cache", "show", "--no-all-versions", *packages, id="PIN.RESOLVE")
+        return [_fields(stanza) for stanza in text.split("\n\n") if stanza.strip()]
 
     def download(self, pins: Sequence[Pin], folder: Path) -> list[Path]:
         """Download debs into `folder` and return their files. Raises `PIN.FETCH`, `HOST.DISK`."""
@@ -130,6 +152,20 @@ def _no_source(found: str, do: str) -> SparkserveError:
 
 def _fields(stanza: str) -> dict[str, str]:
     return dict(re.findall(r"^(\S+): (.*)$", stanza, re.MULTILINE))
+
+
+def _names(fields: dict[str, str]) -> set[str]:
+    """A package's name, and those of the virtual packages it stands for."""
+    provided = fields.get("Provides", "").split(", ")
+    return {fields["Package"], *(name for text in provided for name in _NAME.findall(text))}
+
+
+def _installed(fields: dict[str, str]) -> str:
+    kept = ("Package", "Version", "Architecture", "Multi-Arch", "Provides")
+    lines = [f"{name}: {fields[name]}" for name in kept if name in fields]
+    return (
+        "\n".join([*lines, "Status: install ok installed", "Maintainer: none", "Description: none"]) + "\n\n"
+    )
 
 
 def _pin(fields: dict[str, str]) -> Pin:

@@ -96,12 +96,11 @@ class _Lock:
         below = {pin.name: pin for pin in self.below if pin.kind == "deb"}
         forced = [f"{pin.name}={pin.version}" for pin in below.values()]
         requests = [name for name in self.profile.debs.request if name not in below]
-        found = apt.opened(self.profile.target.debian, self.mirror).resolve([*forced, *requests])
-        unused = set(self.profile.debs.exclude) - {pin.name for pin in found}
-        if unused:
-            raise self._wrong(f"debs.exclude names what nothing needs: {', '.join(sorted(unused))}")
-        left_out = set(self.profile.debs.exclude).union(*(each.debs.exclude for each in self.under.values()))
-        return [pin for pin in found if pin.name not in left_out and pin.name not in below]
+        without = sorted(
+            {*self.profile.debs.exclude}.union(*(each.debs.exclude for each in self.under.values()))
+        )
+        found = apt.opened(self.profile.target.debian, self.mirror).resolve([*forced, *requests], without)
+        return [pin for pin in found if pin.name not in below]
 
     def _tree(self, wanted: profile.Tree, debs: Iterable[Pin]) -> Pin:
         deb = next((pin for pin in debs if pin.name == wanted.deb), None)

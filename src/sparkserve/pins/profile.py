@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Debs(Frozen):
-    """`request`: package names. `exclude`: packages that the request depends on and that are left out."""
+    """`request`: package names. `exclude`: needs of theirs that are cut with their own."""
 
     request: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()

@@ -58,6 +58,14 @@ def missing(paths: Iterable[str]) -> set[str]:
     return absent
 
 
+def sizes(paths: Sequence[str]) -> dict[str, int]:
+    """The bytes that each of `paths`, all valid, has as a NAR: close to the sum of its files' sizes."""
+    if not paths:
+        return {}
+    found = _run("nix-store", "--query", "--size", *paths).split()
+    return dict(zip(paths, map(int, found), strict=True))
+
+
 def damaged(paths: Sequence[str]) -> set[str]:
     """Those of `paths` whose bytes in the store are not what Nix recorded for them."""
     bad: set[str] = set()
