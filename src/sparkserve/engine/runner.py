@@ -25,7 +25,7 @@ def command(plan: Plan, closure: Closure, *, status_fd: int | None = None) -> li
         *_isolation(plan.node.name),
         *_environment({**closure.env, **plan.engine.env}),
         *_root(closure),
-        *_kernel_folders(plan.engine.shm_mib),
+        *kernel_folders(plan.engine.shm_mib),
         *_host_paths(plan),
         "--chdir",
         "/root",
@@ -61,7 +61,8 @@ def _root(closure: Closure) -> list[str]:
     return argv
 
 
-def _kernel_folders(shm_mib: int) -> list[str]:
+def kernel_folders(shm_mib: int) -> list[str]:
+    """The arguments for what the kernel makes inside the root: /proc, /dev, and folders in memory (tmpfs)."""
     # SGLang tells by shared memory which ranks share a host, so every node has a /dev/shm of its own.
     # No /sys: a build sandbox has none either, and the root brings what would read it (lscpu).
     return [

@@ -60,7 +60,7 @@ class Apt:
     def resolve(self, requests: Sequence[str], without: Sequence[str] = ()) -> list[Pin]:
         """All packages that `requests` (names or name=version) need, as pins with Debian's own hashes.
 
-        `without` are names that are left out with whatever only they need: apt is told that they are installed.
+        `without` are left out with whatever only they need: apt is told that they are installed.
         Raises `PIN.RESOLVE`, also for one of them that nothing needs.
         """
         cut = self._show(without)
