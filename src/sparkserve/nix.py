@@ -10,6 +10,7 @@ from collections import deque
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from sparkserve import checkout
 from sparkserve.errors import EXIT_CODES, SparkserveError
@@ -73,9 +74,17 @@ def build(
     return [Path(eval_json(f"packages.{SYSTEM}.{name}.outPath")) for name in attributes]
 
 
+def keep(path: Path, link: Path) -> None:
+    """Make `link` a GC root for the store path `path`. Raises `NIX.BUILD`."""
+    argv = ["nix-store", "--realise", str(path), "--add-root", str(link), "--indirect"]
+    _, err, code = _run(argv, None)
+    if code != 0:
+        raise error(err, "NIX.BUILD", str(link))
+
+
 def flake() -> str:
     """The checkout's URL for Nix. Without `shallow` a `git clone --depth 1` is refused."""
-    return f"git+file://{checkout.root()}?shallow=1"
+    return f"git+file://{quote(str(checkout.root()))}?shallow=1"
 
 
 def _run(argv: list[str], on_line: Callable[[str], None] | None) -> tuple[str, str, int]:

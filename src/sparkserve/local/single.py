@@ -137,6 +137,8 @@ def _launch(
     begin = time.monotonic()
     try:
         with phase(f"Start {plan.serving.model}"):
+            # A root of its own: the build's link moves to the next closure while this one still runs.
+            nix.keep(path, checkout.state() / "roots" / f"running-{plan.fleet.name}-{plan.node.name}")
             run = process.start(plan, closure, path, files)
         seconds["start"] = time.monotonic() - begin
         return _serving(run, files, plan, seconds)
