@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import IO
+
 import click
 
 from sparkserve.cli import options
@@ -103,6 +105,37 @@ def plan(name: str, node: str | None) -> None:
             do="Name one of these.",
         )
     print_json(values if node is None else values[node])
+
+
+@command.command(
+    "draw",
+    epilog="""Examples:
+
+    ./sparkserve fleet draw --output fleet.svg
+
+    ./sparkserve fleet draw --no-digests --output docs/closure.svg
+
+It shows the files as they are now and builds nothing. What is not built has no size and no digest.""",
+)
+@name_argument
+@click.option(
+    "--output",
+    type=click.File("w", encoding="utf-8", lazy=True),
+    default="-",
+    help="Write here, not to stdout.",
+)
+@click.option("--digests/--no-digests", default=True, help="Digests and fleet id change with every edit.")
+def draw(name: str, output: IO[str], digests: bool) -> None:
+    """Draw a fleet and the closure that its nodes run, as SVG."""
+    from sparkserve.fleet import draw as drawing
+    from sparkserve.fleet.picture import collect
+    from sparkserve.output import console
+
+    picture = collect(name, digests=digests)
+    output.write(drawing.draw(picture))
+    sizes = [layer.size for node in picture.nodes for layer in node.layers]
+    if None in sizes or (digests and picture.fleet_id is None):
+        console.print("Sizes or digests of what is not built are missing: ./sparkserve up builds it.")
 
 
 @command.command("schema", epilog="Example: ./sparkserve fleet schema > docs/plan.schema.json")
