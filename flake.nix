@@ -9,17 +9,14 @@
     deploy-rs.inputs.nixpkgs.follows = "nixpkgs";
   };
 
-  outputs = { self, ... }:
+  outputs = { ... }:
     let
       system = "x86_64-linux";
       sealed = import ./nix { inherit system; };
-      byFile = folder: suffix: builtins.listToAttrs (map
-        (file: { name = builtins.replaceStrings [ suffix ] [ "" ] file; value = folder + "/${file}"; })
-        (builtins.attrNames (builtins.readDir folder)));
     in
     {
       packages.${system} = sealed.packages // sealed.hosts // sealed.images;
-      checks.${system} = builtins.mapAttrs (name: file: sealed.call file { inherit self; }) (byFile ./checks ".nix");
+      checks.${system} = sealed.checks;
       apps.${system}.default = { type = "app"; program = "${sealed.packages.sparkserve}/bin/sparkserve"; };
       nixosModules.default = import ./modules;
       lib.fleets = sealed.fleets;
