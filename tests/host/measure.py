@@ -3,7 +3,7 @@
     python tests/host/measure.py [RUNS]
 
 A run (measure_inside.sh): `./sparkserve up` from nothing, then three starts with everything built, each with
-the smoke question, an answer of 128 tokens, and memory; then sizes. Needs root, debootstrap, a free port 8888,
+the smoke question, an answer of 128 tokens, and memory; then sizes. Needs root, debootstrap, a free port,
 a quiet machine, and everything committed.
 """
 
