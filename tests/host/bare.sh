@@ -1,10 +1,9 @@
 #!/bin/bash
 # Runs a command in a clean clone of this checkout on a bare Debian: debootstrap in a folder, with this machine's
 # package settings (mirror, proxy, certificates, pip's configuration) and nothing else of it.
-# Usage: bare.sh SUITE MIRROR FOLDER COMMAND. FOLDER is made, holds the machine's whole disk, and stays.
+# Usage: bare.sh SUITE MIRROR FOLDER COMMAND [COMMIT]. FOLDER is made, holds the machine's whole disk, and stays.
 # Everything runs in mount and process namespaces of its own, so nothing stays mounted or running, however it ends.
 set -euo pipefail
-suite=$1 mirror=$2 folder=$3 command=$4
 checkout=$(readlink -f -- "$(dirname -- "${BASH_SOURCE[0]}")/../..")
 
 make_machine() {
@@ -19,7 +18,8 @@ make_machine() {
   for name in /etc/pip.conf /etc/xdg/pip /root/.config/pip; do
     if [[ -e $name ]]; then cp -rT "$name" "$folder$name" 2>/dev/null || cp -r --parents "$name" "$folder"; fi
   done
-  git clone --quiet --no-local "$checkout" "$folder/root/sparkserve"
+  git clone --quiet --no-local --no-checkout "$checkout" "$folder/root/sparkserve"
+  git -C "$folder/root/sparkserve" checkout --quiet --detach "$commit"
 }
 
 pip_folders() { # the folders that pip is configured to find packages in; an index's pages point beside it
@@ -51,13 +51,14 @@ enter() { # runs as PID 1 of the new namespaces
     bash -c "cd /root/sparkserve && $command"
 }
 
-if [[ ${5-} == entered ]]; then
+if [[ $1 == --enter ]]; then
+  folder=$2 command=$3
   enter
 fi
+suite=$1 mirror=$2 folder=$3 command=$4 commit=${5:-HEAD}
 [[ -e $folder/root/sparkserve ]] || make_machine
 # In the background, because unshare does not listen to signals; the whole machine is switched off by killing it.
-unshare --mount --propagation private --pid --fork --kill-child \
-  "$0" "$suite" "$mirror" "$folder" "$command" entered &
+unshare --mount --propagation private --pid --fork --kill-child "$0" --enter "$folder" "$command" &
 machine=$!
 trap 'kill -KILL "$machine"' INT TERM HUP
 wait "$machine"

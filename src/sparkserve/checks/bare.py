@@ -1,8 +1,12 @@
-"""A bare Debian 12 and a bare Debian 13: nothing installed, `./sparkserve up`, a right answer."""
+"""A bare Debian 12 and a bare Debian 13: nothing installed, `./sparkserve up`, a right answer, one fleet id.
+
+They have Nix 2.8 and 2.26, and another Python, git, shell and C library: the fleet id shows that none matters.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,12 +20,12 @@ from sparkserve.pins import sources
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-title = "on bare Debian 12 and 13 (debootstrap), what is committed comes up, answers and goes down"
-cost_s = 900
+title = "on bare Debian 12 and 13 (debootstrap), what is committed comes up, answers, and has one fleet id"
+cost_s = 300
 slow = True
 
 SUITES = ("bookworm", "trixie")
-COMMAND = "./sparkserve up && ./sparkserve smoke && ./sparkserve down"
+COMMAND = "./sparkserve up --json && ./sparkserve smoke && ./sparkserve down"
 
 
 def run(detail: Callable[[str], None]) -> Outcome:
@@ -35,16 +39,27 @@ def run(detail: Callable[[str], None]) -> Outcome:
             where="this machine",
             do="Run: apt-get install debootstrap.",
         )
+    commit = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=checkout.root(), capture_output=True, text=True, check=True
+    ).stdout.strip()
     failures = []
-    script = str(checkout.root() / "tests" / "host" / "bare.sh")
+    fleet_ids = {}
     for suite in SUITES:
-        folder = tempfile.mkdtemp(prefix=f"bare-{suite}-", dir=checkout.state())
-        try:
-            argv = [script, suite, mirror.uri, folder, COMMAND]
-            code, lines = _command.run(f"bare-{suite}", argv, env=os.environ, detail=detail)
-        finally:
-            # By rm: a store is full of read-only folders. Its mounts died with the namespace.
-            subprocess.run(["rm", "-rf", "--one-file-system", folder], check=False)
+        code, lines = _on(suite, mirror.uri, commit, detail)
+        fleet_ids[suite] = re.findall(r'"fleet_id": "(\w+)"', "\n".join(lines))
         if code != 0:
             failures.append(f"{suite}: exit code {code}\n" + "\n".join(lines[-25:]))
-    return Outcome(len(SUITES) - len(failures), failures)
+    if not failures and len(set(map(tuple, fleet_ids.values()))) != 1:
+        failures.append(f"the fleet ids differ: {fleet_ids}")
+    return Outcome(len(SUITES) + 1 - len(failures), failures)
+
+
+def _on(suite: str, mirror: str, commit: str, detail: Callable[[str], None]) -> tuple[int, list[str]]:
+    script = str(checkout.root() / "tests" / "host" / "bare.sh")
+    folder = tempfile.mkdtemp(prefix=f"bare-{suite}-", dir=checkout.state())
+    try:
+        argv = [script, suite, mirror, folder, COMMAND, commit]
+        return _command.run(f"bare-{suite}", argv, env=os.environ, detail=detail)
+    finally:
+        # By rm: a store is full of read-only folders. Its mounts died with the namespace.
+        subprocess.run(["rm", "-rf", "--one-file-system", folder], check=False)
