@@ -1,6 +1,6 @@
 """A bare Debian 12 and a bare Debian 13: nothing installed, `./sparkserve up`, a right answer, one fleet id.
 
-They have Nix 2.8 and 2.26, and another Python, git, shell and C library: the fleet id shows that none matters.
+Nix is 2.8 and 2.26 there, and Python, git, shell and C library differ: the fleet id shows that none matters.
 """
 
 from __future__ import annotations
