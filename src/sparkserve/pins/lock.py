@@ -96,9 +96,9 @@ class _Lock:
         below = {pin.name: pin for pin in self.below if pin.kind == "deb"}
         forced = [f"{pin.name}={pin.version}" for pin in below.values()]
         requests = [name for name in self.profile.debs.request if name not in below]
-        without = sorted(
-            {*self.profile.debs.exclude}.union(*(each.debs.exclude for each in self.under.values()))
-        )
+        cut_below = {name for each in self.under.values() for name in each.debs.exclude}
+        # A profile may ask for what one below goes without.
+        without = sorted({*self.profile.debs.exclude} | cut_below - {*self.profile.debs.request})
         found = apt.opened(self.profile.target.debian, self.mirror).resolve([*forced, *requests], without)
         return [pin for pin in found if pin.name not in below]
 
