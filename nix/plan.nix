@@ -1,7 +1,8 @@
 # The plan of each node, from an evaluated fleet. Schema: src/sparkserve/plan.py.
 { lib, config }:
 let
-  inherit (config) engine fleet serving;
+  inherit (config) engine fabric fleet serving;
+  inherit (import ./cables.nix { inherit lib; inherit (fleet) topology; }) links;
   ranked = lib.imap0 (rank: node: { inherit (node) name address; inherit rank; }) fleet.nodes;
   plan = node: {
     schema = "sparkserve.plan/1";
@@ -24,6 +25,8 @@ let
       shm_mib = engine.shmMiB;
     };
     adapters = [ ];
+    fabric = null;
+    group = null;
     gates = config.gates;
     # Nothing limits the engine's memory yet, so no option says so.
     memory.limit_mib = null;

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Name = Annotated[str, Field(min_length=1)]
 Rank = Annotated[int, Field(ge=0)]
+Port = Annotated[int, Field(ge=1, le=65535)]
+Interface = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,15}$")]
+Prefix = Annotated[int, Field(ge=8, le=30)]
 AbsolutePath = Annotated[str, Field(pattern="^/")]
 
 
@@ -37,7 +40,7 @@ class Fleet(_Frozen):
     """All nodes in rank order; rank 0 is the head."""
 
     name: Name
-    topology: Literal["single"]
+    topology: Literal["single", "triangle"]
     nodes: Annotated[tuple[FleetNode, ...], Field(min_length=1)]
 
 
@@ -53,7 +56,7 @@ class Serving(_Frozen):
 
     model: Name
     host: Name
-    port: Annotated[int, Field(ge=1, le=65535)]
+    port: Port
     auth: Literal["none"]
     ready_timeout_s: Annotated[int, Field(ge=1)]
 
@@ -70,21 +73,107 @@ class Engine(_Frozen):
     shm_mib: Annotated[int, Field(ge=1)]
 
 
+class Management(_Frozen):
+    """SSH and control traffic. `prefix` in bits."""
+
+    interface: Interface
+    address: IPv4Address
+    prefix: Prefix
+
+
+class Link(_Frozen):
+    """One stripe of one cable, from this node to the node with rank `peer`. Cables count over the whole fleet."""
+
+    interface: Interface
+    address: IPv4Address
+    prefix: Prefix
+    peer: Rank
+    peer_address: IPv4Address
+    cable: Annotated[int, Field(ge=0)]
+    stripe: Annotated[int, Field(ge=0)]
+
+
+class Fabric(_Frozen):
+    """The network of this node. `mtu` in bytes, on the links only."""
+
+    management: Management
+    mtu: Annotated[int, Field(ge=1280)]
+    links: tuple[Link, ...]
+
+
 class Memory(_Frozen):
     """`limit_mib` is None: nothing limits the engine's memory in this version."""
 
     limit_mib: None
 
 
+class Management(_Frozen):
+    """This node's place on the management network: SSH, control, and what gloo says."""
+
+    interface: Name
+    address: IPv4Address
+    prefix: Annotated[int, Field(ge=1, le=31)]
+
+
+class Link(_Frozen):
+    """One stripe of one of this node's cables: its interface here, and who is at the other end."""
+
+    interface: Name
+    address: IPv4Address
+    prefix: Annotated[int, Field(ge=1, le=31)]
+    peer: Rank
+    peer_address: IPv4Address
+    cable: Annotated[int, Field(ge=0)]
+    stripe: Annotated[int, Field(ge=0)]
+
+
+class Fabric(_Frozen):
+    """The networks of this node. `mtu` is that of the cables, in bytes."""
+
+    management: Management
+    mtu: Annotated[int, Field(ge=1280, le=9216)]
+    links: tuple[Link, ...]
+
+
+class Group(_Frozen):
+    """How the engine runs as one group over the nodes.
+
+    `rendezvous_ports` are the first and the last that boots take turns with. At most `start_limit` starts in
+    `start_window_s` seconds. `canary_s`: how often an idle group is asked for a token; `lost_s`: how long it may
+    give none, or a rank say nothing, before the boot ends.
+    """
+
+    size: Annotated[int, Field(ge=1)]
+    control_port: Port
+    rendezvous_ports: tuple[Port, Port]
+    engine_port: Port
+    start_limit: Annotated[int, Field(ge=1)]
+    start_window_s: Annotated[int, Field(ge=1)]
+    canary_s: Annotated[int, Field(ge=1)]
+    lost_s: Annotated[int, Field(ge=2)]
+
+
+class Adapter(_Frozen):
+    """An adapter that is on, with every one of its settings."""
+
+    name: Name
+    settings: dict[str, bool | int | float | str]
+
+
 class Plan(_Frozen):
-    """One node's plan. What nothing reads yet must be empty, so that no plan promises more than is done."""
+    """One node's plan. `fabric` and `group` are None for the topology `single`.
+
+    What nothing reads yet must be empty, so that no plan promises more than is done."""
 
     schema_name: Literal["sparkserve.plan/1"] = Field(alias="schema")
     fleet: Fleet
     node: Node
     serving: Serving
     engine: Engine
-    adapters: Annotated[tuple[str, ...], Field(max_length=0)]
+    fabric: Fabric | None
+    adapters: tuple[Adapter, ...]
+    fabric: Fabric | None
+    group: Group | None
     gates: tuple[Literal["smoke"], ...]
     memory: Memory
     units: Annotated[dict[str, str], Field(max_length=0)]
@@ -98,6 +187,10 @@ class Plan(_Frozen):
             raise ValueError("fleet.nodes with the ranks 0, 1, ... in order")
         if (self.node.name, self.node.rank) not in ranks:
             raise ValueError("node to be one of fleet.nodes, with the same rank")
+        if (self.fleet.topology == "single") != (self.fabric is None and self.group is None):
+            raise ValueError("fabric and group exactly when the topology is not single")
+        if self.group is not None and self.group.size != len(ranks):
+            raise ValueError("group.size to be the number of fleet.nodes")
         return self
 
 

@@ -46,6 +46,8 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
                 **engine,
             },
             "adapters": [],
+            "fabric": None,
+            "group": None,
             "gates": ["smoke"],
             "memory": {"limit_mib": None},
             "units": {},
