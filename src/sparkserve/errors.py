@@ -30,8 +30,15 @@ EXIT_CODES: dict[str, int] = {
     "ENGINE.READY": 51,
     "ENGINE.STATE": 52,
     "SMOKE.ANSWER": 53,
+    "GROUP.STATE": 54,
+    "GROUP.BOOT": 55,
     "CHECK.FAILED": 60,
     "CHECK.NAME": 61,
+    "NODE.SAFETY": 70,
+    "NODE.UNREACHABLE": 71,
+    "NODE.COMMAND": 72,
+    "NODE.STORE": 73,
+    "NODE.ACTIVATE": 74,
 }
 
 

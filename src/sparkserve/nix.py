@@ -82,6 +82,19 @@ def keep(path: Path, link: Path) -> None:
         raise error(err, "NIX.BUILD", str(link))
 
 
+def rewrite(paths: Sequence[Path], *, on_line: Callable[[str], None] | None = None) -> dict[Path, Path]:
+    """Rewrite the closures of `paths` to content-addressed form; where each path went. Raises `NIX.BUILD`.
+
+    Nix 2.8 and later spell it the same. It always reads and writes everything.
+    """
+    argv = ["nix", "store", "make-content-addressed", "--json", *map(str, paths)]
+    out, err, code = _run(argv, on_line)
+    if code != 0:
+        raise error(err, "NIX.BUILD", " ".join(map(str, paths)))
+    rewrites = json.loads(out)["rewrites"]
+    return {path: Path(rewrites[str(path)]) for path in paths}
+
+
 def flake() -> str:
     """The checkout's URL for Nix. Without `shallow` a `git clone --depth 1` is refused."""
     return f"git+file://{quote(str(checkout.root()))}?shallow=1"

@@ -1,0 +1,172 @@
+"""How commands are spelled: pure functions that make the argv of everything we run on a node.
+
+Each says what it may do to the node (`Safety`), so that a runner can refuse it before it is sent. Nothing
+here runs anything; the tests compare whole command lines.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import IntEnum
+
+PROFILE = "/nix/var/nix/profiles/sparkserve"
+HOLDS = "/nix/var/nix/gcroots/sparkserve"
+# On a tmpfs: a power cut, which is what can make a checked path wrong, also forgets that it was checked.
+VERIFIED = "/run/sparkserve/verified"
+
+
+class Safety(IntEnum):
+    """What a command may do, each class including those before it."""
+
+    OFFLINE = 0  # stays on this machine
+    READS_HOSTS = 1
+    CHANGES_HOSTS = 2  # while a running engine goes on
+    STOPS_SERVING = 3
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command for a node: `argv` as the node's kernel gets it, seconds it may take."""
+
+    argv: tuple[str, ...]
+    safety: Safety
+    timeout_s: float = 30.0
+
+    def line(self) -> str:
+        """The argv as one line for the shell at the other end of ssh, which splits it into the same argv."""
+        return shlex.join(self.argv)
+
+
+def reads(*argv: str, timeout_s: float = 30.0) -> Command:
+    """A command that only looks."""
+    return Command(argv, Safety.READS_HOSTS, timeout_s)
+
+
+def changes(*argv: str, timeout_s: float = 30.0) -> Command:
+    """A command that changes the node and leaves a running engine alone."""
+    return Command(argv, Safety.CHANGES_HOSTS, timeout_s)
+
+
+def ssh(config: str, control: str, node: str, command: Command) -> list[str]:
+    """The argv on this machine that runs `command` on `node`, a Host of the ssh_config file `config`.
+
+    `control` is the folder for the shared connection's socket; %C keeps its name short enough for a socket.
+    """
+    return ["ssh", *_options(config, control), "-T", node, "--", command.line()]
+
+
+def ssh_close(config: str, control: str, node: str) -> list[str]:
+    """The argv on this machine that ends the shared connection to `node`."""
+    return ["ssh", "-F", config, "-o", f"ControlPath={control}/%C", "-O", "exit", node]
+
+
+def _options(config: str, control: str) -> list[str]:
+    settings = {
+        "BatchMode": "yes",
+        "ConnectTimeout": "5",
+        # A node that lost its power says nothing: without these a command waits for TCP, for 15 minutes.
+        "ServerAliveInterval": "2",
+        "ServerAliveCountMax": "3",
+        "ControlMaster": "auto",
+        "ControlPath": f"{control}/%C",
+        # Short: what stays in the background after a command must not outlive a `down` by much.
+        "ControlPersist": "20",
+    }
+    return ["-F", config, *(part for name, value in settings.items() for part in ("-o", f"{name}={value}"))]
+
+
+def copy_closure(node: str, path: str) -> Command:
+    """The command on this machine that copies the closure of `path` into `node`'s store.
+
+    Paths that are there already are not sent. ssh:// checks no signature (tried), which is right here: the
+    paths are content-addressed, and their contents are verified on the node.
+    """
+    return changes("nix", "copy", "--to", f"ssh://{node}", path, timeout_s=7200)
+
+
+def copy_options(config: str) -> str:
+    """NIX_SSHOPTS for `copy_closure`. Nix splits it at spaces, so `config` must have none."""
+    return (
+        f"-F {config} -o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=2 -o ServerAliveCountMax=3"
+    )
+
+
+def hold(name: str, path: str) -> Command:
+    """Make `path` a GC root of the node under `name`. It may be made before the path is there."""
+    script = 'mkdir -p "$1" && ln -sfn "$3" "$1/.$2" && mv -T "$1/.$2" "$1/$2"'
+    return changes("sh", "-c", script, "hold", HOLDS, name, path)
+
+
+def release(name: str) -> Command:
+    """Undo `hold`."""
+    return changes("rm", "-f", f"{HOLDS}/{name}")
+
+
+def sync(folder: str) -> Command:
+    """Bring everything written to the file system of `folder` onto the disk."""
+    return changes("sync", "-f", folder, timeout_s=600)
+
+
+def verify(path: str) -> Command:
+    """Read every file of the closure `path` and compare it with Nix's database; exit 2 when one differs."""
+    return reads("nix", *FEATURES, "store", "verify", "--recursive", "--no-trust", path, timeout_s=3600)
+
+
+# A node's own nix.conf may not have them switched on.
+FEATURES = ("--extra-experimental-features", "nix-command")
+
+
+def was_verified(path: str) -> Command:
+    """Exit 0 when `path` has been verified since the node's power came on."""
+    return reads("grep", "-qxF", path, VERIFIED)
+
+
+def note_verified(path: str) -> Command:
+    """Remember until power-off that `path` is verified."""
+    return changes("sh", "-c", 'mkdir -p "${1%/*}" && echo "$2" >>"$1"', "note", VERIFIED, path)
+
+
+def restore(path: str) -> Command:
+    """Replace the files of the store path `path` by the NAR on stdin; its database entry stays as it is.
+
+    Not delete and copy: a path that another generation also uses can only be deleted with that generation.
+    Owner, mode and time are then as Nix makes them.
+    """
+    script = (
+        'new="/nix/store/.sparkserve-$$" && rm -rf "$new" && nix-store --restore "$new" && '
+        'find "$new" -exec touch --no-dereference --date=@1 {} + && '
+        'find "$new" ! -type l -exec chmod a-w {} + && '
+        'rm -rf "$1" && mv -T "$new" "$1" && sync -f /nix/store'
+    )
+    return changes("sh", "-c", script, "restore", path, timeout_s=3600)
+
+
+def set_profile(path: str) -> Command:
+    """Make `path` the node's current generation."""
+    return changes("nix-env", "--profile", PROFILE, "--set", path)
+
+
+def generations() -> Command:
+    """List the profile's generations: one `number path` a line, `current path` for the profile itself."""
+    script = (
+        'readlink "$1" | sed -n "s/.*-\\([0-9]*\\)-link$/current \\1/p"; '
+        'for link in "$1"-*-link; do [ -L "$link" ] || continue; '
+        'number="${link%-link}"; echo "${number##*-} $(readlink "$link")"; done'
+    )
+    return reads("sh", "-c", script, "generations", PROFILE)
+
+
+def activate(path: str) -> Command:
+    """Put the host closure `path` into effect on the node: link its units, reload systemd, verify both."""
+    return changes(f"{path}/bin/activate", timeout_s=60)
+
+
+def start_units(*units: str) -> Command:
+    """Start systemd units; no harm when they run. One that failed before starts afresh."""
+    return changes("sh", "-c", 'systemctl reset-failed "$@" 2>/dev/null; exec systemctl start "$@"', "-", *units)
+
+
+def stop_units(*units: str) -> Command:
+    """Stop systemd units, and with them what they run."""
+    return Command(("systemctl", "stop", *units), Safety.STOPS_SERVING, 120.0)

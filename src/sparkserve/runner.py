@@ -1,0 +1,287 @@
+"""Where commands run: here, on a node over SSH, or nowhere (a record, for tests).
+
+A runner refuses what is above the safety class it was made for; without a word it only reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from sparkserve import commands, nix
+from sparkserve.commands import Safety
+from sparkserve.errors import SparkserveError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from sparkserve.commands import Command
+
+SSH_FAILED = 255  # ssh's own exit code; a command on the node may also end with it
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended: exit code, and what it wrote as text."""
+
+    code: int
+    out: str = ""
+    err: str = ""
+
+
+class Runner(Protocol):
+    """Runs commands on nodes, which are known by name."""
+
+    def run(self, node: str, command: Command, *, feed: Sequence[str] | None = None) -> Result:
+        """Run `command` on `node` to its end, whatever its exit code.
+
+        `feed` is the argv of a program on this machine whose output becomes the command's stdin. Raises
+        `NODE.SAFETY` when the runner may not, `NODE.UNREACHABLE` when the node does not answer and
+        `NODE.COMMAND` when the time is over.
+        """
+        ...
+
+    def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
+        """Copy the closure of the store path `path` into the node's store; `on_line` gets Nix's progress.
+
+        Raises as `run`, and `NODE.COMMAND` when the copy fails.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what still runs on behalf of this runner, and its connections."""
+        ...
+
+
+def check(runner: Runner, node: str, command: Command, *, feed: Sequence[str] | None = None) -> str:
+    """Run `command` and return its stdout. Raises `NODE.COMMAND` unless it ends with 0, else as `run`."""
+    result = runner.run(node, command, feed=feed)
+    if result.code == 0:
+        return result.out
+    raise failed(node, command, f"exit code {result.code}: {_end(result.err)}")
+
+
+def failed(node: str, command: Command, found: str) -> SparkserveError:
+    """The error for a command that did not do its work."""
+    return SparkserveError(
+        "NODE.COMMAND",
+        expected=f"success of: {command.line()[:200]}",
+        found=found,
+        where=node,
+        do=f"The same by hand: ./sparkserve node ssh {node}, then that command.",
+    )
+
+
+@dataclass(frozen=True)
+class Local:
+    """Runs commands on this machine, whatever the node's name."""
+
+    allow: Safety = Safety.READS_HOSTS
+
+    def run(self, node: str, command: Command, *, feed: Sequence[str] | None = None) -> Result:
+        """See `Runner.run`."""
+        guard(node, command, self.allow)
+        return _execute(node, command, command.argv, feed=feed)
+
+    def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
+        """Nothing to do: the store is the same."""
+
+    def close(self) -> None:
+        """Nothing to do: `run` returns when its command has ended."""
+
+
+class SSH:
+    """Runs commands on the Hosts of an ssh_config file, each over one shared connection.
+
+    A context manager: leaving it ends the connections, so that no process stays behind.
+    """
+
+    def __init__(self, config: Path, allow: Safety = Safety.READS_HOSTS) -> None:
+        self.allow = allow
+        # Two reasons for a folder of its own in /run: a control socket's path has at most 108 characters, and
+        # Nix splits its ssh options at spaces, which a checkout's path may have.
+        base = Path(os.environ.get("XDG_RUNTIME_DIR", "/run")) / "sparkserve"
+        folder = base / hashlib.sha256(os.fsencode(config.resolve())).hexdigest()[:12]
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.config = folder / "config"
+        self._control = folder
+        self._used: set[str] = set()
+        self._running: set[subprocess.Popen[str]] = set()
+        link = folder / f"config.{os.getpid()}"
+        link.unlink(missing_ok=True)
+        link.symlink_to(config.resolve())
+        link.replace(self.config)
+
+    def __enter__(self) -> SSH:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, node: str, command: Command, *, feed: Sequence[str] | None = None) -> Result:
+        """See `Runner.run`."""
+        guard(node, command, self.allow)
+        self._used.add(node)
+        argv = commands.ssh(str(self.config), str(self._control), node, command)
+        result = _execute(node, command, argv, feed=feed, running=self._running)
+        if result.code == SSH_FAILED and _says_ssh(result.err):
+            raise _unreachable(node, result.err)
+        return result
+
+    def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
+        """See `Runner.send`."""
+        command = commands.copy_closure(node, str(path))
+        guard(node, command, self.allow)
+        env = {**nix.environment(), "NIX_SSHOPTS": commands.copy_options(str(self.config))}
+        result = _execute(node, command, command.argv, env=env, on_line=on_line, running=self._running)
+        if result.code == 0:
+            return
+        if _says_ssh(result.err):
+            raise _unreachable(node, result.err)
+        raise failed(node, command, f"exit code {result.code}: {_end(result.err)}")
+
+    def close(self) -> None:
+        """See `Runner.close`."""
+        for process in list(self._running):
+            process.terminate()
+        for node in sorted(self._used):
+            argv = commands.ssh_close(str(self.config), str(self._control), node)
+            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        self._used.clear()
+
+
+@dataclass
+class Recorded:
+    """Runs nothing: answers from `answers` (by node and line, else by line), and keeps what was asked.
+
+    A command without an answer ends with 0 and no output.
+    """
+
+    answers: Mapping[tuple[str, str] | str, Result] = field(default_factory=dict)
+    allow: Safety = Safety.STOPS_SERVING
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, node: str, command: Command, *, feed: Sequence[str] | None = None) -> Result:
+        """See `Runner.run`."""
+        guard(node, command, self.allow)
+        line = command.line() if feed is None else f"{' '.join(feed)} | {command.line()}"
+        with self._lock:
+            self.asked.append((node, line))
+        return self.answers.get((node, line)) or self.answers.get(line) or Result(0)
+
+    def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
+        """See `Runner.send`."""
+        check(self, node, commands.copy_closure(node, str(path)))
+
+    def close(self) -> None:
+        """Nothing runs."""
+
+    def of(self, node: str) -> list[str]:
+        """The lines that `node` was asked to run, in order."""
+        return [line for name, line in self.asked if name == node]
+
+
+def guard(node: str, command: Command, allow: Safety) -> None:
+    """Raise `NODE.SAFETY` when `command` may do more than `allow`."""
+    if command.safety > allow:
+        raise SparkserveError(
+            "NODE.SAFETY",
+            expected=f"a command that at most {_words(allow)}",
+            found=f"one that {_words(command.safety)}: {command.line()[:200]}",
+            where=node,
+            do="This is a defect of sparkserve: the caller must ask for a runner that may.",
+        )
+
+
+def _execute(
+    node: str,
+    command: Command,
+    argv: Sequence[str],
+    *,
+    feed: Sequence[str] | None = None,
+    env: Mapping[str, str] | None = None,
+    on_line: Callable[[str], None] | None = None,
+    running: set[subprocess.Popen[str]] | None = None,
+) -> Result:
+    """Run `argv` on this machine for `command`; while it runs it is in `running`."""
+    source = None if feed is None else subprocess.Popen(feed, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL if source is None else source.stdout,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env=env,
+        # Ctrl-C goes to us alone, and we stop it: else the shared connection would die with one command.
+        start_new_session=True,
+    )
+    if running is not None:
+        running.add(process)
+    timer = threading.Timer(command.timeout_s, process.kill)
+    timer.start()
+    try:
+        if source is not None and source.stdout is not None:
+            source.stdout.close()
+        assert process.stdout is not None and process.stderr is not None  # noqa: S101 - for mypy
+        with ThreadPoolExecutor(1) as reader:
+            out = reader.submit(process.stdout.read)
+            lines = []
+            for line in process.stderr:
+                lines.append(line)
+                if on_line is not None:
+                    on_line(line.rstrip())
+        code = process.wait()
+        if code == -signal.SIGKILL and not timer.is_alive():
+            raise failed(node, command, f"no end after {command.timeout_s:.0f} s")
+        return Result(code, out.result(), "".join(lines))
+    finally:
+        timer.cancel()
+        for each in (process, source):
+            if each is not None and each.poll() is None:
+                each.kill()
+                each.wait()
+        if running is not None:
+            running.discard(process)
+
+
+def _unreachable(node: str, err: str) -> SparkserveError:
+    return SparkserveError(
+        "NODE.UNREACHABLE",
+        expected="an SSH login",
+        found=_end(err),
+        where=node,
+        do="Look whether the node is on: ./sparkserve status.",
+    )
+
+
+def _says_ssh(err: str) -> bool:
+    """Whether ssh itself, not the command, gave up: both can end with 255."""
+    own = (
+        "ssh: ",
+        "Connection ",
+        "Connection to ",
+        "kex_",
+        "Host key ",
+        "Timeout, ",
+        "client_loop",
+        "mux_client",
+    )
+    return any(line.startswith(own) or "Permission denied (" in line for line in err.splitlines())
+
+
+def _words(safety: Safety) -> str:
+    return safety.name.lower().replace("_", " ")
+
+
+def _end(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[-4:]) or "no output"
