@@ -30,6 +30,10 @@ let
     lib.filter (s: lib.length s.users > 1) (map (value: { inherit value; users = users value; }) values);
 
   listed = lib.concatStringsSep ", ";
+
+  # How many nodes a topology has.
+  sizes = { single = 1; triangle = 3; };
+  wanted = sizes.${cfg.topology};
 in
 {
   options.fleet = {
@@ -38,9 +42,9 @@ in
       description = "The name of the folder under hosts/, which sets it.";
     };
     topology = mkOption {
-      type = types.enum [ "single" ];
+      type = types.enum (lib.attrNames sizes);
       default = "single";
-      description = "How the nodes are cabled. single: one node, no cables.";
+      description = "How the nodes are cabled. single: one node, no cables. triangle: three, each with a cable to both others.";
     };
     nodes = mkOption {
       type = types.listOf (types.submodule node);
@@ -50,10 +54,10 @@ in
 
   config.assertions = [
     {
-      assertion = cfg.topology != "single" || lib.length cfg.nodes == 1;
+      assertion = lib.length cfg.nodes == wanted;
       message =
-        "fleet.nodes has ${toString (lib.length cfg.nodes)} entries, but fleet.topology = \"single\" takes "
-        + "one: list exactly one node";
+        "fleet.nodes has ${toString (lib.length cfg.nodes)} entries, but fleet.topology = \"${cfg.topology}\" takes "
+        + "${toString wanted}: list exactly ${toString wanted}";
     }
   ]
   ++ map (s: {

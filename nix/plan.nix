@@ -24,8 +24,13 @@ let
       binds = [ ];
       shm_mib = engine.shmMiB;
     };
+    # A node alone has no network of its own.
+    fabric = if fleet.topology == "single" then null else {
+      management = { interface = fabric.managementInterface; inherit (node) address; prefix = fabric.managementPrefix; };
+      inherit (fabric) mtu;
+      links = links node.rank;
+    };
     adapters = [ ];
-    fabric = null;
     group = null;
     gates = config.gates;
     # Nothing limits the engine's memory yet, so no option says so.

@@ -73,34 +73,6 @@ class Engine(_Frozen):
     shm_mib: Annotated[int, Field(ge=1)]
 
 
-class Management(_Frozen):
-    """SSH and control traffic. `prefix` in bits."""
-
-    interface: Interface
-    address: IPv4Address
-    prefix: Prefix
-
-
-class Link(_Frozen):
-    """One stripe of one cable, from this node to the node with rank `peer`. Cables count over the whole fleet."""
-
-    interface: Interface
-    address: IPv4Address
-    prefix: Prefix
-    peer: Rank
-    peer_address: IPv4Address
-    cable: Annotated[int, Field(ge=0)]
-    stripe: Annotated[int, Field(ge=0)]
-
-
-class Fabric(_Frozen):
-    """The network of this node. `mtu` in bytes, on the links only."""
-
-    management: Management
-    mtu: Annotated[int, Field(ge=1280)]
-    links: tuple[Link, ...]
-
-
 class Memory(_Frozen):
     """`limit_mib` is None: nothing limits the engine's memory in this version."""
 
@@ -110,17 +82,17 @@ class Memory(_Frozen):
 class Management(_Frozen):
     """This node's place on the management network: SSH, control, and what gloo says."""
 
-    interface: Name
+    interface: Interface
     address: IPv4Address
-    prefix: Annotated[int, Field(ge=1, le=31)]
+    prefix: Prefix
 
 
 class Link(_Frozen):
     """One stripe of one of this node's cables: its interface here, and who is at the other end."""
 
-    interface: Name
+    interface: Interface
     address: IPv4Address
-    prefix: Annotated[int, Field(ge=1, le=31)]
+    prefix: Prefix
     peer: Rank
     peer_address: IPv4Address
     cable: Annotated[int, Field(ge=0)]

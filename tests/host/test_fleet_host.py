@@ -187,7 +187,7 @@ def test_all_failed_assertions_at_once(desk: Path) -> None:
     assert said["error"] == "FLEET.ASSERTION"
     assert said["where"] == "hosts/desk/fleet.nix"
     for part in (
-        'fleet.nodes has 2 entries, but fleet.topology = "single" takes one: list exactly one node',
+        'fleet.nodes has 2 entries, but fleet.topology = "single" takes 1: list exactly 1',
         "fleet.nodes: address 127.0.0.1 is given to b, spark-0: give each node its own",
         'serving.host = "10.0.0.1" opens the endpoint to a network without credentials: use 127.0.0.1',
         'engine.args has "--port=1": set serving.port instead',
