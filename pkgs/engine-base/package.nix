@@ -3,5 +3,5 @@
 rootfs {
   name = "engine-base";
   debs = pins.base.debs;
-  mountpoints = [ "/opt/engine" "/opt/overlay" "/model" ];
+  mountpoints = [ "/opt/engine" "/opt/overlay" "/opt/adapters/sparkserve/adapters" "/model" ];
 }

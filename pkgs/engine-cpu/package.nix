@@ -27,6 +27,12 @@ site // {
     (layer { name = "base"; target = "/"; tree = engine-base; })
     (layer { name = "site"; target = "/opt/engine"; tree = site; })
     (layer { name = "overlay"; target = "/opt/overlay"; tree = source ./overlay; })
+    # The adapters alone of the harness: an edit elsewhere in src/ leaves the root as it is.
+    (layer {
+      name = "adapters";
+      target = "/opt/adapters/sparkserve/adapters";
+      tree = source ../../src/sparkserve/adapters;
+    })
   ];
   argv = [ "/usr/bin/python3.11" "-m" "sparkserve_launch" ];
   env = {
@@ -35,7 +41,7 @@ site // {
     LANG = "C.UTF-8";
     PATH = "/opt/overlay/bin:/usr/bin:/bin";
     PYTHONDONTWRITEBYTECODE = "1";
-    PYTHONPATH = "/opt/overlay/lib:/opt/engine/lib";
+    PYTHONPATH = "/opt/overlay/lib:/opt/adapters:/opt/engine/lib";
     PYTHONUNBUFFERED = "1";
   };
 }
