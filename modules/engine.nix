@@ -4,6 +4,7 @@ let
   inherit (lib) mkDefault mkOption types;
   cfg = config.engine;
   profile = import (./profiles + "/${config.serving.model}.nix");
+  grouped = config.fleet.topology != "single";
 
   # These follow from other options; given twice, the engine would take the last and the plan would be wrong.
   owned = {
@@ -44,8 +45,8 @@ in
   config.engine = {
     package = mkDefault profile.package;
     model = mkDefault profile.model;
-    args = profile.args;
-    env = lib.mapAttrs (_: mkDefault) profile.env;
+    args = profile.args ++ lib.optionals grouped profile.group.args;
+    env = lib.mapAttrs (_: mkDefault) (profile.env // lib.optionalAttrs grouped profile.group.env);
     shmMiB = mkDefault profile.shmMiB;
   };
 

@@ -31,4 +31,23 @@
     OMP_NUM_THREADS = "2";
     OMP_WAIT_POLICY = "PASSIVE";
   };
+
+  # What changes when several nodes are one engine.
+  group = {
+    adapters = [ "oneshot-collectives" ];
+
+    args = [
+      # It is for accelerators that see each other's memory; asked for, it only logs that it cannot.
+      "--disable-custom-all-reduce"
+    ];
+
+    env = {
+      # Nodes of a laptop share its cores: a second thread per rank only waits for the first one's core.
+      OMP_NUM_THREADS = "1";
+      # The embedding of a split vocabulary is compiled at its first use; the root has no compiler.
+      TORCHDYNAMO_DISABLE = "1";
+      # One entry per rank, else SGLang refuses more ranks than NUMA nodes. It binds nothing without AMX kernels.
+      SGLANG_CPU_OMP_THREADS_BIND = "0|0|0|0";
+    };
+  };
 }
