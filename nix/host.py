@@ -1,6 +1,6 @@
-"""Builder of a host closure: plan.json, closure.json and the harness that reads them.
+"""Builder of a host closure: plan.json, closure.json, systemd units, and the harness that reads them.
 
-in (environment): node, plans (JSON, all nodes of the fleet), closure (JSON: argv, env, bwrap, layers and
+in (environment): node, plans (JSON, all nodes of the fleet), units (JSON, name to text), closure (JSON: argv, env, bwrap, layers and
 harness with files that hold their digests), sparkserve (the harness).
 """
 
@@ -48,5 +48,16 @@ closure = {
 out.mkdir()
 for name, value in (("plan.json", plans[os.environ["node"]]), ("closure.json", closure)):
     (out / name).write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
+(out / "units").mkdir()
+for name, text in json.loads(os.environ["units"]).items():
+    (out / "units" / name).write_text(text.replace("@out@", str(out)))
 (out / "bin").mkdir()
 (out / "bin/sparkserve").symlink_to(Path(os.environ["sparkserve"]) / "bin/sparkserve")
+if any((out / "units").iterdir()):
+    activate = out / "bin/activate"
+    activate.write_text(
+        f"#!{os.environ['sparkserve']}/bin/python3 -I\n"
+        "from sparkserve.host.activate import main\n\n"
+        f'main("{out}")\n'
+    )
+    activate.chmod(0o755)

@@ -1,8 +1,9 @@
 # The plan of each node, from an evaluated fleet. Schema: src/sparkserve/plan.py.
 { lib, config }:
 let
-  inherit (config) engine fabric fleet serving;
+  inherit (config) engine fabric fleet group serving;
   inherit (import ./cables.nix { inherit lib; inherit (fleet) topology; }) links;
+  single = fleet.topology == "single";
   ranked = lib.imap0 (rank: node: { inherit (node) name address; inherit rank; }) fleet.nodes;
   plan = node: {
     schema = "sparkserve.plan/1";
@@ -18,20 +19,32 @@ let
       inherit (engine) package model env;
       args = [ "--model-path" "/model" "--served-model-name" serving.model ]
         ++ engine.args
-        ++ [ "--host" serving.host "--port" (toString serving.port) ];
+        # Of a group, the front has the public port, and the supervisors tell the engines where to listen.
+        ++ lib.optionals single [ "--host" serving.host "--port" (toString serving.port) ];
       # A CPU engine needs no device and no path of the machine.
       devices = [ ];
       binds = [ ];
       shm_mib = engine.shmMiB;
     };
     # A node alone has no network of its own.
-    fabric = if fleet.topology == "single" then null else {
+    fabric = if single then null else {
       management = { interface = fabric.managementInterface; inherit (node) address; prefix = fabric.managementPrefix; };
       inherit (fabric) mtu;
       links = links node.rank;
     };
-    adapters = [ ];
-    group = null;
+    adapters = lib.mapAttrsToList
+      (name: adapter: { inherit name; inherit (adapter) settings; })
+      (lib.filterAttrs (_: adapter: adapter.enable) config.adapters);
+    group = if single then null else {
+      size = lib.length fleet.nodes;
+      control_port = group.controlPort;
+      rendezvous_ports = [ group.rendezvousPort (group.rendezvousPort + 99) ];
+      engine_port = group.enginePort;
+      start_limit = group.startLimit;
+      start_window_s = group.startWindowS;
+      canary_s = group.canaryS;
+      lost_s = group.lostS;
+    };
     gates = config.gates;
     # Nothing limits the engine's memory yet, so no option says so.
     memory.limit_mib = null;

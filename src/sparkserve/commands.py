@@ -164,7 +164,9 @@ def activate(path: str) -> Command:
 
 def start_units(*units: str) -> Command:
     """Start systemd units; no harm when they run. One that failed before starts afresh."""
-    return changes("sh", "-c", 'systemctl reset-failed "$@" 2>/dev/null; exec systemctl start "$@"', "-", *units)
+    return changes(
+        "sh", "-c", 'systemctl reset-failed "$@" 2>/dev/null; exec systemctl start "$@"', "-", *units
+    )
 
 
 def stop_units(*units: str) -> Command:

@@ -144,7 +144,6 @@ class Plan(_Frozen):
     engine: Engine
     fabric: Fabric | None
     adapters: tuple[Adapter, ...]
-    fabric: Fabric | None
     group: Group | None
     gates: tuple[Literal["smoke"], ...]
     memory: Memory

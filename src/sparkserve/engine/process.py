@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import signal
-import subprocess
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sparkserve.engine import disk, log, procfs, runner
+from sparkserve.engine import disk, log, namespace, procfs, runner
 from sparkserve.engine.interrupts import uninterrupted
 from sparkserve.engine.record import NodeFiles, Run
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
     from pathlib import Path
 
     from sparkserve.engine.closure import Closure
-    from sparkserve.engine.procfs import Process
     from sparkserve.plan import Plan
 
-ENTER_S = 10.0  # bubblewrap needs 20 ms
 DRAIN_S = 30.0  # SGLang drains and exits in 5 to 12 s on two cores
 ORPHAN_S = 3.0  # what the launcher's children get once it is gone
 KILL_S = 10.0  # from SIGKILL until the kernel has freed some GB
@@ -36,9 +33,13 @@ def start(plan: Plan, closure: Closure, path: Path, files: NodeFiles) -> Run:
         files.prepare()
         with files.log.open("wb") as output, files.status.open("wb") as status:
             argv = runner.command(plan, closure, status_fd=status.fileno())
-            monitor = _spawn(argv, output, status)
+            monitor = namespace.spawn(argv, output, status)
         try:
-            init, engine = _enter(monitor, files)
+            begin = time.monotonic()
+            entered = namespace.enter(monitor, files.status)
+            if entered is None:
+                raise failed(files, after=time.monotonic() - begin)
+            init, engine = entered
             run = Run(
                 fleet=plan.fleet.name,
                 node=plan.node.name,
@@ -96,19 +97,10 @@ def kill(run: Run, files: NodeFiles) -> None:
         files.remove()
 
 
-def exit_code(files: NodeFiles) -> int | None:
-    """The exit code of the last engine, as bubblewrap reported it; None while it runs or if unknown."""
-    codes = [document["exit-code"] for document in _reports(files) if "exit-code" in document]
-    return codes[-1] if codes else None
-
-
 def failed(files: NodeFiles, *, after: float) -> SparkserveError:
     """The error for an engine that ended by itself after `after` seconds. Raises `HOST.DISK` if it must."""
     disk.check(files.state)
-    code = exit_code(files)
-    how = "ended for an unknown reason" if code is None else f"ended with exit code {code}"
-    if code == 128 + signal.SIGKILL:
-        how = "was killed (SIGKILL; out of memory?)"
+    how = namespace.how(namespace.exit_code(files.status))
     return SparkserveError(
         "ENGINE.START",
         expected="the engine to come up",
@@ -116,40 +108,6 @@ def failed(files: NodeFiles, *, after: float) -> SparkserveError:
         where=str(files.log),
         do="The log has the whole story: ./sparkserve logs -n 200.",
     )
-
-
-def _spawn(argv: list[str], output: Any, status: Any) -> subprocess.Popen[bytes]:
-    try:
-        return subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            pass_fds=[status.fileno()],
-            start_new_session=True,
-            cwd="/",
-            env={},
-        )
-    except OSError as error:
-        raise SparkserveError(
-            "ENGINE.START",
-            expected="bubblewrap from the closure",
-            found=str(error),
-            where=argv[0],
-            do="Build the closure again: ./sparkserve up.",
-        ) from None
-
-
-def _enter(monitor: subprocess.Popen[bytes], files: NodeFiles) -> tuple[Process, Process]:
-    """The namespace's PID 1 and the engine's launcher below it. Raises `ENGINE.START`."""
-    begin = time.monotonic()
-    while monitor.poll() is None and time.monotonic() - begin < ENTER_S:
-        for document in _reports(files):
-            init = procfs.find(document.get("child-pid", 0))
-            if init is not None and (launcher := procfs.children(init.pid)):
-                return init, launcher[0]
-        time.sleep(0.005)
-    raise failed(files, after=time.monotonic() - begin)
 
 
 def _abandon(monitor: subprocess.Popen[bytes], files: NodeFiles) -> None:
@@ -160,14 +118,3 @@ def _abandon(monitor: subprocess.Popen[bytes], files: NodeFiles) -> None:
             process.send(signal.SIGKILL)
     monitor.wait()
     files.remove()
-
-
-def _reports(files: NodeFiles) -> list[dict[str, Any]]:
-    # A document is one short write; a half-written last line cannot be parsed and is read again later.
-    found = []
-    for line in files.status.read_text().splitlines() if files.status.exists() else []:
-        try:
-            found.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return found

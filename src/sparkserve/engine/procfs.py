@@ -26,7 +26,7 @@ class Process:
         stat = _stat(self.pid)
         return stat is not None and stat.start == self.start and stat.state not in "ZX"
 
-    def send(self, number: signal.Signals) -> None:
+    def send(self, number: int) -> None:
         """Send a signal, never to another process that got the same pid. Nothing happens when it is gone."""
         with suppress(ProcessLookupError):
             fd = os.pidfd_open(self.pid)
@@ -64,6 +64,12 @@ def find(pid: int) -> Process | None:
     """The process that has `pid` now."""
     stat = _stat(pid)
     return None if stat is None else Process(pid, stat.start)
+
+
+def state(pid: int) -> str:
+    """The state letter of `pid`, such as R, S, T (stopped) or Z; "" when there is no such process."""
+    stat = _stat(pid)
+    return "" if stat is None else stat.state
 
 
 def children(pid: int) -> list[Process]:

@@ -9,21 +9,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from sparkserve.engine.closure import Closure
     from sparkserve.plan import Plan
 
+CHECK_SHM_MIB = 64
 
-def command(plan: Plan, closure: Closure, *, status_fd: int | None = None) -> list[str]:
+
+def command(
+    plan: Plan,
+    closure: Closure,
+    *,
+    args: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
+    leashed: bool = False,
+    status_fd: int | None = None,
+) -> list[str]:
     """The argv that runs the engine of `plan` in the root of `closure`.
 
+    `args` come after the plan's and `env` over the plan's: what is known only when a boot begins, such as the
+    port where its ranks meet. A `leashed` engine dies with the thread that started it.
     `status_fd` is an open descriptor to which bubblewrap writes JSON: the pid of the namespace's PID 1, then
     the exit code.
     """
     return [
         closure.bwrap,
         *([] if status_fd is None else ["--json-status-fd", str(status_fd)]),
+        *(["--die-with-parent"] if leashed else []),
         *_isolation(plan.node.name),
-        *_environment({**closure.env, **plan.engine.env}),
+        *_environment({**closure.env, **plan.engine.env, **(env or {})}),
         *_root(closure),
         *kernel_folders(plan.engine.shm_mib),
         *_host_paths(plan),
@@ -32,14 +47,14 @@ def command(plan: Plan, closure: Closure, *, status_fd: int | None = None) -> li
         "--",
         *closure.argv,
         *plan.engine.args,
+        *args,
     ]
 
 
 def _isolation(node: str) -> list[str]:
     # A user namespace also when root starts it: the engine then has no privilege on this machine, and a build
     # sandbox, where nobody is root, looks the same from inside. Without --as-pid-1 bubblewrap stays PID 1
-    # there: it reaps, and the engine keeps the default action of SIGTERM. No --die-with-parent: the engine
-    # outlives `up`. The network is the machine's: one node needs none of its own.
+    # there: it reaps, and the engine keeps the default action of SIGTERM. The network is the node's.
     return [
         *["--unshare-user", "--uid", "0", "--gid", "0", "--cap-drop", "ALL"],
         *["--unshare-pid", "--unshare-ipc", "--unshare-uts", "--hostname", node],
@@ -81,3 +96,14 @@ def _host_paths(plan: Plan) -> list[str]:
     for path in plan.engine.binds:
         argv += ["--ro-bind", path, path]
     return argv
+
+
+def program(closure: Closure, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> list[str]:
+    """The argv that runs another program in the root of `closure`, killed with the caller: for checks."""
+    return [
+        *[closure.bwrap, "--die-with-parent", *_isolation("check")],
+        *_environment({**closure.env, **(env or {})}),
+        *_root(closure),
+        *kernel_folders(CHECK_SHM_MIB),
+        *["--chdir", "/root", "--", *argv],
+    ]

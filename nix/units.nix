@@ -1,0 +1,66 @@
+# The systemd units of a node: text with the placeholder @out@ for the host closure that they are part of.
+# A closure's unit runs that closure, not whatever the profile names by then.
+{ lib }:
+plan:
+let
+  line = key: value: if builtins.isList value then lib.concatMapStringsSep "\n" (each: "${key}=${each}") value else "${key}=${value}";
+  section = name: settings: "[${name}]\n" + lib.concatStringsSep "\n" (lib.mapAttrsToList line settings) + "\n";
+  render = sections: lib.concatMapStringsSep "\n" (name: section name sections.${name}) [ "Unit" "Service" "Install" ];
+
+  node = "rank ${toString plan.node.rank} of ${plan.fleet.name}";
+
+  # What both keep from each other and from the node. Not ProtectKernelTunables, ProtectKernelLogs or ProcSubset: they
+  # cover parts of /proc, and the kernel then forbids bubblewrap a /proc of its own in the engine's user namespace.
+  hardening = {
+    NoNewPrivileges = "yes";
+    PrivateTmp = "yes";
+    ProtectHome = "yes";
+    ProtectSystem = "strict";
+    RestrictRealtime = "yes";
+    RestrictSUIDSGID = "yes";
+    # Files that both read and write; the tmpfs copy must outlive a restart of either.
+    RuntimeDirectory = "sparkserve";
+    RuntimeDirectoryPreserve = "yes";
+  };
+
+  rank = {
+    Unit = {
+      Description = "sparkserve supervisor, ${node}";
+      After = "network.target";
+    };
+    Service = hardening // {
+      Type = "exec";
+      ExecStart = "@out@/bin/sparkserve rank run @out@";
+      # Also after a kill -9: nobody may go on reading that the group is up.
+      ExecStopPost = "@out@/bin/sparkserve rank gone @out@";
+      # A rank that comes back alone would wait for its group for ever; the group is started as a whole.
+      Restart = "no";
+      KillMode = "control-group";
+      TimeoutStopSec = "30";
+      # When memory is short the engine goes first, and sshd stays.
+      OOMScoreAdjust = "500";
+      LogsDirectory = "sparkserve";
+      StateDirectory = "sparkserve";
+    };
+    Install.WantedBy = "multi-user.target";
+  };
+
+  front = {
+    Unit = {
+      Description = "sparkserve front, ${plan.fleet.name}";
+      After = "network.target";
+    };
+    Service = hardening // {
+      Type = "exec";
+      ExecStart = "@out@/bin/sparkserve front run --plan @out@/plan.json";
+      Restart = "always";
+      RestartSec = "1";
+      TimeoutStopSec = "20";
+      LimitNOFILE = "8192";
+    };
+    Install.WantedBy = "multi-user.target";
+  };
+in
+if plan.group == null then { }
+else { "sparkserve-rank.service" = render rank; }
+  // (if plan.node.rank == 0 then { "sparkserve-front.service" = render front; } else { })

@@ -1,0 +1,113 @@
+"""The bounded collective before a boot: every rank sends to every peer over every link, and hears it back.
+
+A wrong cable, a wrong address or a packet size that gets lost on the way hangs an engine for ever; here it is
+a sentence that names the link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import socket
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from sparkserve.plan import Link
+
+# Many packets of the largest size: those are what a wrong MTU loses.
+PAYLOAD_BYTES = 256 * 1024
+RETRY_S = 0.2
+
+
+async def probe(links: Sequence[Link], port: int, token: str, seconds: float) -> list[str]:
+    """What is wrong with `links`, a sentence each. Takes `seconds` at most.
+
+    Listens on `port` of every link address and calls the peers there. They begin a moment earlier or later,
+    so refused calls are repeated, and a rank goes on listening for a while after its own calls went well.
+    """
+    async with AsyncExitStack() as stack:
+        problems = []
+        for link in links:
+            try:
+                await stack.enter_async_context(_listening(link, port, token))
+            except OSError as error:
+                problems.append(f"{link.interface} cannot listen on {link.address}:{port}: {error.strerror}")
+        if problems:
+            return problems
+        calls = (_call(link, port, token, seconds) for link in links)
+        found = [problem for problem in await asyncio.gather(*calls) if problem]
+        if not found:
+            await asyncio.sleep(min(1.0, seconds / 10))
+        return found
+
+
+@asynccontextmanager
+async def _listening(link: Link, port: int, token: str) -> AsyncIterator[None]:
+    """Echo what callers with the right token send."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(10):
+                if await reader.readexactly(32) == _secret(token):
+                    writer.write(await reader.readexactly(PAYLOAD_BYTES))
+                    await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, sock=_bound(link, port))
+    try:
+        yield
+    finally:
+        server.close()
+
+
+async def _call(link: Link, port: int, token: str, seconds: float) -> str | None:
+    """None when the payload came back whole, else what went wrong."""
+    problem = "no connection"
+    loop = asyncio.get_running_loop()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            while True:
+                raw = _bound(link, 0)
+                try:
+                    await loop.sock_connect(raw, (str(link.peer_address), port))
+                    problem = (
+                        f"no answer to {PAYLOAD_BYTES >> 10} KiB (is the MTU the same on the whole way?)"
+                    )
+                    reader, writer = await asyncio.open_connection(sock=raw)
+                    payload = _secret(token) * (PAYLOAD_BYTES // 32)
+                    writer.write(_secret(token) + payload)
+                    back = await reader.readexactly(PAYLOAD_BYTES)
+                    writer.close()
+                    if back == payload:
+                        return None
+                    problem = "another answer than what was sent"
+                except asyncio.IncompleteReadError:
+                    problem = "it hung up (it is in another boot)"
+                except OSError as error:
+                    problem = error.strerror or str(error)
+                finally:
+                    raw.close()
+                await asyncio.sleep(RETRY_S)
+    where = f"rank {link.peer} at {link.peer_address} over {link.interface}"
+    return f"no echo from {where} in {seconds:g} s: {problem}"
+
+
+def _bound(link: Link, port: int) -> socket.socket:
+    """A socket on the link's address that leaves by no other interface, also when the cable is cut."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setblocking(False)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.interface.encode())
+        made.bind((str(link.address), port))
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _secret(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,97 @@
+"""The engine of one rank, as a child of its supervisor."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from typing import TYPE_CHECKING, Any
+
+from sparkserve.engine import log, namespace, procfs, runner
+from sparkserve.group.launch import launch
+from sparkserve.group.phases import ADAPTER_LINE, reached
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sparkserve.engine.closure import Closure
+    from sparkserve.plan import Plan
+
+KILL_S = 10.0  # from SIGKILL until the kernel has freed some GB
+
+
+class RankEngine:
+    """One start of this rank's engine. `phase` is an index of `phases.PHASES`, found in its log.
+
+    It dies with the process that made it: nobody is there to stop it then.
+    """
+
+    def __init__(self, plan: Plan, closure: Closure, folder: Path, port: int) -> None:
+        """Start it, its log in `folder`. Raises `ENGINE.START` or OSError when there is no process then."""
+        self.log = folder / "rank.log"
+        self.phase = 0
+        self.quiet_since = time.monotonic()
+        self._status = folder / "bwrap.json"
+        self._rest = b""
+        place = launch(plan, port=port)
+        with self.log.open("wb") as output, self._status.open("wb") as status:
+            argv = runner.command(
+                plan, closure, args=place.args, env=place.env, leashed=True, status_fd=status.fileno()
+            )
+            self.monitor = namespace.spawn(argv, output, status)
+        self._input = self.log.open("rb")
+        entered = namespace.enter(self.monitor, self._status)
+        self.init = entered[0] if entered else None
+        self.launcher = entered[1] if entered else None
+
+    def read(self) -> list[dict[str, Any]]:
+        """Read what its log has gained: follow the phase, return the adapters' lines."""
+        data = self._input.read()
+        if not data:
+            return []
+        self.quiet_since = time.monotonic()
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        adapters = []
+        for line in lines:
+            text = line.decode(errors="replace")
+            self.phase = reached(text, self.phase)
+            # Not only at the start of a line: a progress bar leaves its line open.
+            if ADAPTER_LINE in text:
+                adapters.append(_value(text.partition(ADAPTER_LINE)[2]))
+        return adapters
+
+    def trouble(self) -> str:
+        """What is wrong with its processes though they are alive, "" for nothing."""
+        stopped = [pid for pid in procfs.tree(self.monitor.pid) if procfs.state(pid) in ("T", "t")]
+        return f"process {stopped[0]} of the engine is stopped (SIGSTOP)" if stopped else ""
+
+    def ended(self) -> str | None:
+        """How it ended, in words with the last lines of its log; None while it runs."""
+        if self.monitor.poll() is None and (self.launcher is None or self.launcher.alive()):
+            return None
+        how = namespace.how(namespace.exit_code(self._status))
+        return f"its engine {how}; its last lines:\n{log.tail(self.log)}"
+
+    def terminate(self) -> None:
+        """Ask it to finish. SGLang's other ranks finish when the head tells them to."""
+        if self.launcher is not None:
+            self.launcher.send(signal.SIGTERM)
+
+    def kill(self) -> bool:
+        """End everything in its namespace now. False when something stays."""
+        for process in (self.init, procfs.find(self.monitor.pid)):
+            if process is not None:
+                process.send(signal.SIGKILL)
+        gone = self.init is None or self.init.wait(KILL_S)
+        self.monitor.wait()
+        self._input.close()
+        return gone
+
+
+def _value(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    # A line that says nothing readable must not count as armed, nor be passed over.
+    return value if isinstance(value, dict) else {"event": "refused", "reason": f"unreadable: {text[:200]}"}

@@ -1,0 +1,76 @@
+"""What a rank's engine is told beyond its plan: its place in the group, and what is new on every boot."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from sparkserve.errors import SparkserveError
+
+if TYPE_CHECKING:
+    from sparkserve.plan import Fabric, Group, Plan
+
+LOOPBACK = "127.0.0.1"
+# sparkserve.adapters.plugin reads this inside the engine.
+VARIABLE = "SPARKSERVE_ADAPTERS"
+_LINK_FIELDS = {"interface", "address", "peer", "peer_address", "stripe"}
+
+
+class Launch(NamedTuple):
+    """Arguments after the plan's, and variables over the plan's."""
+
+    args: tuple[str, ...]
+    env: dict[str, str]
+
+
+def launch(plan: Plan, *, port: int) -> Launch:
+    """The place of `plan`'s node in the boot whose ranks meet at `port` of the head.
+
+    Every boot has a port of its own: a rank of an earlier one that is still alive is not met.
+    """
+    fabric, group = parts(plan)
+    head = plan.fleet.nodes[0]
+    args = [
+        *["--tp-size", str(group.size), "--nnodes", str(group.size), "--node-rank", str(plan.node.rank)],
+        *["--dist-init-addr", f"{head.address}:{port}"],
+        # Loopback: the front beside it is the only way in.
+        *["--host", LOOPBACK, "--port", str(group.engine_port)],
+    ]
+    # Without a default route SGLang and gloo would guess the wrong address.
+    env = {
+        "SGLANG_HOST_IP": str(fabric.management.address),
+        "GLOO_SOCKET_IFNAME": fabric.management.interface,
+        VARIABLE: json.dumps(
+            {
+                "schema": "sparkserve.adapters/1",
+                "rank": plan.node.rank,
+                "size": group.size,
+                "links": [link.model_dump(mode="json", include=_LINK_FIELDS) for link in fabric.links],
+                "adapters": [adapter.model_dump(mode="json") for adapter in plan.adapters],
+            },
+            separators=(",", ":"),
+            sort_keys=True,
+        ),
+    }
+    return Launch(tuple(args), env)
+
+
+def adapters_digest(plan: Plan) -> str:
+    """sha256 over the plan's adapters and their settings, which must be the same on every rank."""
+    value = [adapter.model_dump(mode="json") for adapter in plan.adapters]
+    text = json.dumps(value, separators=(",", ":"), sort_keys=True)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+def parts(plan: Plan) -> tuple[Fabric, Group]:
+    """The plan's fabric and group. Raises `GROUP.STATE` for a plan of a single node."""
+    if plan.fabric is None or plan.group is None:
+        raise SparkserveError(
+            "GROUP.STATE",
+            expected="the plan of a node in a group",
+            found=f"topology {plan.fleet.topology}",
+            where=plan.fleet.name,
+            do="Use a fleet of several nodes, such as local-triangle.",
+        )
+    return plan.fabric, plan.group

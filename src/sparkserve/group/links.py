@@ -1,0 +1,36 @@
+"""Whether the node's cables carry a signal: a cut cable is known here long before a collective gives up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sparkserve.plan import Link
+
+NET = Path("/sys/class/net")
+LOOKS = 2  # in a row: a link that only flaps is not cut
+
+
+class Carriers:
+    """Looks at the interfaces of `links`."""
+
+    def __init__(self, links: Sequence[Link]) -> None:
+        self._links = links
+        self._misses = dict.fromkeys(links, 0)
+
+    def trouble(self) -> str:
+        """What is cut for `LOOKS` calls in a row, "" for nothing."""
+        for link in self._links:
+            self._misses[link] = 0 if _carrier(link.interface) else self._misses[link] + 1
+        cut = [link for link, misses in self._misses.items() if misses >= LOOKS]
+        return ", ".join(f"no carrier on {link.interface} to rank {link.peer}" for link in cut)
+
+
+def _carrier(interface: str) -> bool:
+    try:
+        return (NET / interface / "carrier").read_text().strip() == "1"
+    except OSError:  # not there, or administratively down
+        return False

@@ -1,0 +1,31 @@
+"""The files that the parts of one node tell each other with, all on a tmpfs, and the folders that last."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sparkserve.engine.procfs import Process
+
+RUN = Path("/run/sparkserve")
+LOGS = Path("/var/log/sparkserve")
+STATE = Path("/var/lib/sparkserve")
+RANK = RUN / "rank.json"  # the rank supervisor's engine
+
+
+def note_engine(path: Path, number: int, engine: Process | None) -> None:
+    """Write which engine runs on this node, None for none."""
+    process = None if engine is None else {"pid": engine.pid, "start": engine.start}
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps({"boot": number, "engine": process}) + "\n")
+    part.replace(path)
+
+
+def engine(path: Path) -> Process | None:
+    """The engine that runs on this node, if any."""
+    try:
+        value = json.loads(path.read_text())["engine"]
+        found = None if value is None else Process(int(value["pid"]), int(value["start"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if found is not None and found.alive() else None

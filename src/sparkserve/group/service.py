@@ -1,0 +1,56 @@
+"""`sparkserve rank run`: the supervisor of this node, and on the head the controller, until SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import TYPE_CHECKING
+
+from sparkserve import plan as plans
+from sparkserve.engine import closure as closures
+from sparkserve.front import state as files
+from sparkserve.group import run_files
+from sparkserve.group.controller import Controller
+from sparkserve.group.supervisor import Supervisor
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run(path: Path) -> None:
+    """Serve the host closure at `path` until SIGTERM. Raises `PLAN.SCHEMA`, `GROUP.STATE`, OSError."""
+    plan, closure = plans.load(path / "plan.json"), closures.load(path)
+    for folder in (run_files.RUN, run_files.LOGS, run_files.STATE):
+        folder.mkdir(parents=True, exist_ok=True)
+    supervisor = Supervisor(plan, closure, run=run_files.RUN, logs=run_files.LOGS)
+    parts = [supervisor.serve()]
+    if plan.node.rank == 0:
+        controller = Controller(plan, closure, run=run_files.RUN, state=run_files.STATE)
+        parts.append(controller.serve())
+    asyncio.run(_until_stopped(parts))
+
+
+async def _until_stopped(parts: list) -> None:  # type: ignore[type-arg]
+    """Run `parts` together; the end of one, or SIGTERM, ends all."""
+    tasks = [asyncio.ensure_future(part) for part in parts]
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, tasks[0].cancel)
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+    for result in results:
+        if isinstance(result, Exception):
+            raise result
+
+
+def gone(path: Path) -> None:
+    """After the supervisor's end, however it ended: what it said last must not be taken for the truth."""
+    plan = plans.load(path / "plan.json")
+    run_files.RANK.unlink(missing_ok=True)
+    if plan.node.rank == 0 and run_files.RUN.is_dir():
+        reason = "the head's supervisor is not running"
+        files.write(run_files.RUN / "group.json", files.Group(state="down", reason=reason))

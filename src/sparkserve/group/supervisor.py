@@ -1,0 +1,207 @@
+"""The supervisor of one rank: does what the controller says, and tells it what happens on this node.
+
+Without a controller there is no engine: when the connection ends, the engine is killed at once. A rank of a
+group that lost a member only waits in a collective.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from sparkserve.engine import chat, procfs
+from sparkserve.errors import SparkserveError
+from sparkserve.group import boot_logs, preflight, protocol, run_files
+from sparkserve.group.channel import connect
+from sparkserve.group.engine import RankEngine
+from sparkserve.group.launch import LOOPBACK, adapters_digest, parts
+from sparkserve.group.links import Carriers
+from sparkserve.group.phases import NAMES, READY
+from sparkserve.output import console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from pathlib import Path
+
+    from sparkserve.engine.closure import Closure
+    from sparkserve.group.channel import Channel
+    from sparkserve.plan import Plan
+
+CONNECT_S = 3.0
+RETRY_S = 1.0
+LOOK_S = 0.1  # how often the engine's log and process are looked at
+
+
+class Supervisor:
+    """One rank's. `run` is where its state for other processes goes (a tmpfs), `logs` where logs stay."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        closure: Closure,
+        *,
+        run: Path,
+        logs: Path,
+        make_engine: Callable[..., RankEngine] = RankEngine,
+    ) -> None:
+        self._plan = plan
+        self._closure = closure
+        self._file = run / run_files.RANK.name
+        self._logs = logs
+        self._make_engine = make_engine
+        self._carriers = Carriers(parts(plan)[0].links)
+        self._engine: RankEngine | None = None
+        self._number = 0
+        self._work: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> None:
+        """Connect to the controller, again and again, until cancelled. The engine ends with it."""
+        head = str(self._plan.fleet.nodes[0].address)
+        fabric, group = parts(self._plan)
+        said = ""
+        try:
+            while True:
+                try:
+                    source = str(fabric.management.address)
+                    channel = await connect(head, group.control_port, CONNECT_S, source)
+                    said = await self._follow(channel) or said
+                except (OSError, TimeoutError) as error:
+                    problem = f"no controller at {head}:{group.control_port}: {error or 'no answer'}"
+                    if problem != said:
+                        console.print(problem, markup=False)
+                    said = problem
+                await asyncio.sleep(RETRY_S)
+        finally:
+            self._kill("the supervisor stops")
+
+    async def _follow(self, channel: Channel) -> str | None:
+        """One connection to its end. Returns the reason when the controller refuses this rank."""
+        try:
+            await channel.send(self._hello())
+            console.print(f"Connected to the controller at {channel.peer}.")
+            self._spawn(self._beat(channel))
+            while (message := await channel.receive()) is not None:
+                match message:
+                    case protocol.Refused():
+                        console.print(f"Refused: {message.reason}", markup=False)
+                        return message.reason
+                    case protocol.Preflight():
+                        self._spawn(self._check(channel, message))
+                    case protocol.Start():
+                        await self._start(channel, message)
+                    case protocol.Stop():
+                        self._spawn(self._stop(channel, message))
+        except protocol.ProtocolError as error:
+            console.print(f"The controller said {error}", markup=False)
+        except asyncio.CancelledError:
+            with suppress(OSError, TimeoutError):
+                await channel.send(protocol.Bye(reason="its supervisor was stopped"))
+            raise
+        finally:
+            for task in self._work:
+                task.cancel()
+            self._kill("the controller is gone")
+            await channel.close()
+        return None
+
+    def _hello(self) -> protocol.Hello:
+        return protocol.Hello(
+            rank=self._plan.node.rank,
+            node=self._plan.node.name,
+            machine=procfs.boot_id(),
+            fleet_id=self._closure.fleet_id,
+            root=self._closure.root.digest,
+            model=self._plan.serving.model,
+            adapters=adapters_digest(self._plan),
+        )
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        async def guarded() -> None:
+            with suppress(OSError, TimeoutError):  # the connection ended, which `_follow` sees too
+                await work
+
+        task = asyncio.create_task(guarded())
+        self._work.add(task)
+        task.add_done_callback(self._work.discard)
+
+    async def _beat(self, channel: Channel) -> None:
+        while True:
+            engine = self._engine
+            trouble = (engine.trouble() if engine else "") or self._carriers.trouble()
+            quiet = time.monotonic() - engine.quiet_since if engine else None
+            await channel.send(protocol.Beat(trouble=trouble, quiet_s=quiet))
+            await asyncio.sleep(protocol.BEAT_S)
+
+    async def _check(self, channel: Channel, order: protocol.Preflight) -> None:
+        problems = ["its engine still runs"] if self._engine else []
+        try:
+            problems = problems or await preflight.check(self._plan, self._closure, order, self._logs)
+        except OSError as error:
+            problems = [str(error)]
+        await channel.send(protocol.Checked(number=order.number, problems=tuple(problems)))
+
+    async def _start(self, channel: Channel, order: protocol.Start) -> None:
+        self._kill("a new boot begins")
+        try:
+            folder = boot_logs.make(self._logs, order.number)
+            self._engine = self._make_engine(self._plan, self._closure, folder, order.port)
+        except (OSError, SparkserveError) as error:
+            await channel.send(
+                protocol.Ended(number=order.number, reason=f"its engine did not start: {error}")
+            )
+            return
+        self._number = order.number
+        run_files.note_engine(self._file, order.number, self._engine.launcher)
+        console.print(f"Boot {order.number}: the engine runs, log {self._engine.log}")
+        await channel.send(protocol.Started(number=order.number))
+        self._spawn(self._watch(channel, self._engine, order.number))
+
+    async def _watch(self, channel: Channel, engine: RankEngine, number: int) -> None:
+        """Tell what happens to the engine, until it ends or is replaced."""
+        phase = -1
+        while self._engine is engine:
+            for line in engine.read():
+                await channel.send(protocol.Adapter(number=number, line=line))
+            if engine.phase == READY - 1 and await asyncio.to_thread(self._listens):
+                engine.phase = READY  # the log of a rank that is not the head does not say it
+            if engine.phase != phase:
+                phase = engine.phase
+                await channel.send(protocol.Reached(number=number, phase=NAMES[phase]))
+            reason = engine.ended()
+            if reason is not None and self._engine is engine:
+                for line in engine.read():
+                    await channel.send(protocol.Adapter(number=number, line=line))
+                self._kill(reason)
+                await channel.send(protocol.Ended(number=number, reason=reason))
+            await asyncio.sleep(LOOK_S)
+
+    def _listens(self) -> bool:
+        _, group = parts(self._plan)
+        try:
+            chat.health(f"http://{LOOPBACK}:{group.engine_port}", timeout_s=2.0)
+        except chat.ChatError:
+            return False
+        return True
+
+    async def _stop(self, channel: Channel, order: protocol.Stop) -> None:
+        engine = self._engine
+        deadline = time.monotonic() + order.drain_s
+        if engine is not None and order.drain_s > 0:
+            engine.terminate()
+            while engine.ended() is None and time.monotonic() < deadline:
+                await asyncio.sleep(LOOK_S)
+        if self._engine is engine:
+            self._kill("told to stop")
+        await channel.send(protocol.Stopped(number=order.number))
+
+    def _kill(self, why: str) -> None:
+        """End the engine, if there is one. Nothing of it is left then."""
+        engine, self._engine = self._engine, None
+        if engine is None:
+            return
+        console.print(f"Boot {self._number}: the engine ends: {why}", markup=False)
+        if not engine.kill():
+            console.print("Something of it hangs in the kernel; the next boot will be refused.")
+        run_files.note_engine(self._file, self._number, None)

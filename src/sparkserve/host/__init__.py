@@ -1,0 +1,1 @@
+"""What a host closure does on its own node."""
