@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from sparkserve.local.names import Names
+
 
 @contextmanager
 def held(state: Path, fleet: str) -> Iterator[None]:
@@ -33,6 +35,14 @@ def held(state: Path, fleet: str) -> Iterator[None]:
         file.truncate()
         file.write(str(os.getpid()))
         file.flush()
+        yield
+
+
+@contextmanager
+def powered(names: Names) -> Iterator[None]:
+    """Hold the lock on the power of the fleet's nodes while the body runs: for seconds, so without a word."""
+    with _opened(names.folder / "power.lock") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

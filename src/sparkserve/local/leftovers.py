@@ -1,0 +1,86 @@
+"""What a laptop fleet has on the machine, and its removal: by names alone, so after any accident too."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sparkserve.local import cgroups, disk, keeper, members, power, wiring
+from sparkserve.local import names as naming
+
+if TYPE_CHECKING:
+    from sparkserve.engine.procfs import Process
+    from sparkserve.local.names import Names
+    from sparkserve.local.tools import Tools
+
+
+def find(names: Names) -> list[str]:
+    """One line for each namespace, link, cgroup, process, mount, loop device and runtime file there is."""
+    found = [f"network namespace {name}" for name in wiring.namespaces(names)]
+    found += [f"interface {name}" for name in wiring.interfaces(names)]
+    groups = cgroups.detect()
+    found += [f"cgroup {folder}" for folder in groups.folders(names.group) if folder.exists()]
+    pids = groups.pids(names.group)
+    for netns in wiring.namespaces(names):
+        pids |= {process.pid for process in members.of_netns(naming.NETNS / netns)}
+    if (process := keeper.find(names)) is not None:
+        pids.add(process.pid)
+    pids |= {process.pid for process in _connections(names)}
+    found += [f"process {pid}{_called(pid)}" for pid in sorted(pids)]
+    mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+    inside = f"{names.folder}/".replace(" ", "\\040")
+    found += [f"mount {line.split()[4]}" for line in mounts if line.split()[4].startswith(inside)]
+    found += [f"loop device {line}" for line in disk.loops(names.folder)]
+    if names.run.exists():
+        found.append(f"folder {names.run}")
+    if names.record.exists():
+        found.append(f"record {names.record}")
+    return found
+
+
+def remove(names: Names, tools: Tools, *, clean_s: float) -> None:
+    """Remove all of it, whatever state it is in. Nodes get `clean_s` seconds to stop by themselves.
+
+    Raises `HOST.SYSTEM` when something stays.
+    """
+    groups = cgroups.detect()
+    nodes = [name for name in wiring.namespaces(names) if name != names.wires]
+    for node in nodes:
+        groups.freeze(names.group, node.removeprefix(f"{names.group}-"), frozen=False)
+    if nodes:
+        with ThreadPoolExecutor(len(nodes)) as pool:
+            list(pool.map(lambda node: _end(node, clean_s), nodes))
+    for process in _connections(names):
+        process.send(signal.SIGKILL)
+    for netns in (*nodes, names.wires):
+        power.kill(netns, lambda: groups.pids(names.group))
+    wiring.take_down(names, tools)
+    groups.remove(names.group)
+    for image in names.folder.glob("*/disk.img"):
+        disk.wait_released(naming.NodeFiles(image.parent))
+    shutil.rmtree(names.run, ignore_errors=True)
+    names.record.unlink(missing_ok=True)
+
+
+def _end(netns: str, clean_s: float) -> None:
+    process = members.init_of(naming.NETNS / netns)
+    if process is not None and clean_s > 0:
+        process.send(power.POWER_OFF)
+        process.wait(clean_s)
+
+
+def _connections(names: Names) -> list[Process]:
+    """The processes that hold shared ssh connections."""
+    found = [members.of_socket(path) for path in sorted(names.run.glob("*")) if path.is_socket()]
+    return [process for process in found if process is not None]
+
+
+def _called(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return ""
+    return f" ({' '.join(words).strip()[:120]})"

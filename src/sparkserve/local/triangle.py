@@ -1,0 +1,193 @@
+"""A fleet of several nodes on this machine: `power_on` makes it, `down` leaves nothing of it, `status` looks.
+
+    fleet = triangle.power_on(plans.load("local-triangle"))
+    subprocess.run(["ssh", "-F", fleet.ssh_config, "spark-1", "uptime"], env=fleet.environment)
+    triangle.down("local-triangle")
+
+What happens to single nodes and cables is in `faults`. Disks stay over `down`, so that the next start copies
+nothing again; `down(..., disks=True)` removes them too.
+"""
+
+from __future__ import annotations
+
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sparkserve import checkout, nix
+from sparkserve.errors import SparkserveError
+from sparkserve.local import cgroups, keeper, keys, leftovers, machine, power, record, wiring
+from sparkserve.local import names as naming
+from sparkserve.local.boot import DEFAULT_SIZES, Sizes
+from sparkserve.local.lock import powered
+from sparkserve.local.record import Fleet
+from sparkserve.local.tools import Tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sparkserve.local.names import Names
+    from sparkserve.plan import Plan
+
+_CLEAN_S = 5.0
+
+
+class NodeStatus(NamedTuple):
+    """A node: wanted on, has a PID 1, its ssh port answers."""
+
+    node: str
+    wanted: bool
+    on: bool
+    answers: bool
+
+
+class Status(NamedTuple):
+    """A laptop fleet; `keeper` says whether its keeper runs."""
+
+    keeper: bool
+    nodes: tuple[NodeStatus, ...]
+
+
+def names(fleet: str) -> Names:
+    """The names of a fleet of this checkout."""
+    return naming.Names(fleet, (checkout.state() / "local" / fleet).resolve())
+
+
+def power_on(plans: Sequence[Plan], sizes: Sizes = DEFAULT_SIZES) -> Fleet:
+    """Bring all nodes of a fleet up and wait until they answer over ssh; those that run as planned stay.
+
+    A fleet whose base root, sizes or network changed is powered off first. When it was down before and
+    something fails or is interrupted, nothing of it is left. Raises `HOST.*`, `FLEET.ASSERTION`, `NIX.BUILD`.
+    """
+    from sparkserve.local import port
+
+    machine.check()
+    machine.check_plans(plans)
+    mine = names(plans[0].fleet.name)
+    mine.folder.mkdir(parents=True, exist_ok=True)
+    root, tools = _image(mine)
+    fleet = Fleet(mine, tuple(plans), root, tools, sizes, cgroups.detect())
+    before = _before(fleet)
+    if keeper.find(mine) is None:
+        port.check(plans[0].serving.host, plans[0].serving.port)
+    try:
+        with powered(mine):
+            if before is None:
+                leftovers.remove(mine, tools, clean_s=_CLEAN_S)
+                machine.check_network(mine, plans, tools)
+            _make(fleet)
+        keeper.start(fleet)
+        _each(fleet, lambda node: power.wait(fleet, node))
+    except BaseException:
+        if before is None:
+            _remove(mine, tools, clean_s=0.0)
+        raise
+    return fleet
+
+
+def load(fleet: str) -> Fleet:
+    """The fleet that is up. Raises `ENGINE.STATE` when it is down."""
+    found = record.load(names(fleet))
+    if found is None:
+        raise SparkserveError(
+            "ENGINE.STATE",
+            expected=f"the laptop fleet {fleet} to be up",
+            found="no nodes",
+            where=str(names(fleet).record),
+            do="Run ./sparkserve up.",
+        )
+    return found
+
+
+def down(fleet: str, *, disks: bool = False) -> bool:
+    """End a fleet, whatever state it is in; False when there was nothing. With `disks` its nodes forget all.
+
+    Raises `HOST.SYSTEM` when something stays.
+    """
+    mine = names(fleet)
+    there = bool(leftovers.find(mine))
+    if there:
+        _remove(mine, _tools(mine), clean_s=_CLEAN_S)
+    if disks:
+        shutil.rmtree(mine.folder, ignore_errors=True)
+    return there
+
+
+def status(fleet: str) -> Status:
+    """How the nodes of a fleet are; none when it is down."""
+    found = record.load(names(fleet))
+    if found is None:
+        return Status(False, ())
+    return Status(
+        keeper.find(found.names) is not None,
+        tuple(
+            NodeStatus(
+                node,
+                keeper.wanted(found, node),
+                power.init(found, node) is not None,
+                power.answers(found, node),
+            )
+            for node in found.nodes
+        ),
+    )
+
+
+def _image(mine: Names) -> tuple[Path, Tools]:
+    """The nodes' base root and the machine's tools, built, and kept while the fleet's folder is there."""
+    from sparkserve.output import phase
+    from sparkserve.pins import fetch
+
+    fetch.fetch(["stage0", "base", "tools", "node"], [], None)
+    with phase("Build the nodes' root") as detail:
+        root, tools = nix.build(["node-root", "node-tools"], on_line=lambda line: detail(line[:100]))
+        nix.keep(root, mine.folder / "root")
+        nix.keep(tools, mine.folder / "tools")
+    return root, Tools(tools)
+
+
+def _tools(mine: Names) -> Tools:
+    link = mine.folder / "tools"
+    # Without the link the machine's own programs must do.
+    return Tools(link.resolve() if link.exists() else Path("/usr"))
+
+
+def _before(fleet: Fleet) -> Fleet | None:
+    """The fleet as it is up, if it can stay: made of the same parts, and not half."""
+    try:
+        old = record.load(fleet.names)
+    except SparkserveError:
+        return None
+    return old if old is not None and _parts(old) == _parts(fleet) else None
+
+
+def _parts(fleet: Fleet) -> object:
+    """What a node cannot change while it runs, nor the keeper."""
+    plans = [(plan.node, plan.fabric, plan.serving.host, plan.serving.port) for plan in fleet.plans]
+    return fleet.root, fleet.sizes, fleet.cgroups, plans
+
+
+def _make(fleet: Fleet) -> None:
+    for node in fleet.nodes:
+        fleet.names.node(node).folder.mkdir(exist_ok=True)
+    keys.make(fleet.names, fleet.nodes, fleet.tools)
+    fleet.names.run.mkdir(mode=0o700, exist_ok=True)
+    fleet.ssh_config.write_text(keys.config(fleet.names, fleet.plans[0].fleet.nodes))
+    record.save(fleet)
+    wiring.make(fleet)
+    for node in fleet.nodes:
+        power.on(fleet, node)
+
+
+def _each(fleet: Fleet, call: Callable[[str], None]) -> None:
+    with ThreadPoolExecutor(len(fleet.nodes)) as pool:
+        list(pool.map(call, fleet.nodes))
+
+
+def _remove(mine: Names, tools: Tools, *, clean_s: float) -> None:
+    # First what would start nodes again.
+    for switch in mine.folder.glob("*/switch"):
+        switch.write_text("off")
+    keeper.stop(mine)
+    with powered(mine):
+        leftovers.remove(mine, tools, clean_s=clean_s)
