@@ -98,12 +98,18 @@ def _host_paths(plan: Plan) -> list[str]:
     return argv
 
 
-def program(closure: Closure, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> list[str]:
-    """The argv that runs another program in the root of `closure`, killed with the caller: for checks."""
+def program(
+    closure: Closure, argv: Sequence[str], *, env: Mapping[str, str], binds: Mapping[str, str] | None = None
+) -> list[str]:
+    """The argv that runs another program in the root of `closure`, killed with the caller: for checks.
+
+    `env` is over the root's; `binds` are paths in the root, each with the path of the machine that it shows.
+    """
     return [
         *[closure.bwrap, "--die-with-parent", *_isolation("check")],
-        *_environment({**closure.env, **(env or {})}),
+        *_environment({**closure.env, **env}),
         *_root(closure),
         *kernel_folders(CHECK_SHM_MIB),
+        *(word for target, path in (binds or {}).items() for word in ("--ro-bind", path, target)),
         *["--chdir", "/root", "--", *argv],
     ]
