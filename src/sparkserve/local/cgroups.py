@@ -19,7 +19,7 @@ _V2 = ("memory", "pids", "cpu", "io")
 # Processes beside the nodes: starters and the keeper. In version 2 a cgroup has processes or children, not
 # both.
 BESIDE = "beside"
-_REMOVE_S = 10.0
+_WAIT_S = 10.0
 
 
 class Hierarchy(NamedTuple):
@@ -71,14 +71,14 @@ class Cgroups(NamedTuple):
                 (folder / "cgroup.procs").write_text(str(pid))
 
     def freeze(self, group: str, node: str, *, frozen: bool) -> None:
-        """Stop or go on with every process of a node at once. Nothing happens when it has no cgroup."""
+        """Stop or go on with every process of a node; returns when it has happened. Nothing for no cgroup."""
         for each in self.hierarchies:
             folder = each.path / group / node
-            with suppress(FileNotFoundError):
-                if self.unified:
-                    (folder / "cgroup.freeze").write_text(str(int(frozen)))
-                elif each.has("freezer"):
-                    (folder / "freezer.state").write_text("FROZEN" if frozen else "THAWED")
+            if self.unified:
+                _until(folder / "cgroup.freeze", str(int(frozen)), "cgroup.events", f"frozen {int(frozen)}")
+            elif each.has("freezer"):
+                state = "FROZEN" if frozen else "THAWED"
+                _until(folder / "freezer.state", state, "freezer.state", state)
 
     def pids(self, group: str) -> set[int]:
         """All processes in the cgroup `group` and below."""
@@ -91,7 +91,7 @@ class Cgroups(NamedTuple):
 
     def remove(self, group: str) -> None:
         """Remove the cgroup `group` and all below it, whose processes are dead. Raises `HOST.SYSTEM`."""
-        deadline = time.monotonic() + _REMOVE_S
+        deadline = time.monotonic() + _WAIT_S
         while left := [folder for folder in self.folders(group) if not _removed(folder)]:
             if time.monotonic() > deadline:
                 found = f"{left[0]}, with the processes {sorted(self.pids(group))}"
@@ -131,6 +131,15 @@ def _enable(folder: Path) -> None:
     there = (folder / "cgroup.controllers").read_text().split()
     wanted = " ".join(f"+{name}" for name in _V2 if name in there)
     (folder / "cgroup.subtree_control").write_text(wanted)
+
+
+def _until(file: Path, order: str, told_in: str, done: str) -> None:
+    """Write an order and wait until the file beside it tells that it is done."""
+    deadline = time.monotonic() + _WAIT_S
+    with suppress(FileNotFoundError):
+        file.write_text(order)
+        while done not in file.with_name(told_in).read_text() and time.monotonic() < deadline:
+            time.sleep(0.005)
 
 
 def _removed(folder: Path) -> bool:

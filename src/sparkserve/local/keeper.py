@@ -1,7 +1,7 @@
 """One process beside a laptop fleet: powers nodes on that rebooted, and forwards the public port to the head.
 
-`python3 -m sparkserve.local.keeper FOLDER FLEET FD` is started by `start`, in a session of its own. It holds a
-lock on a file as long as it lives: who has the lock is the keeper, whatever any pid file says.
+`python3 -m sparkserve.local.keeper FOLDER FLEET FD` is started by `start`, in a session of its own. It holds
+a lock on a file as long as it lives: who has the lock is the keeper, whatever any pid file says.
 """
 
 from __future__ import annotations

@@ -157,3 +157,33 @@ def hardware_address(names: Names, plan: Plan, interface: str) -> str:
     """A MAC that stays over power cycles: 02 marks it as given by software."""
     digest = hashlib.sha256(f"{names.tag}/{plan.node.name}/{interface}".encode()).digest()
     return ":".join(f"{byte:02x}" for byte in (2, *digest[:5]))
+
+
+def in_wires(names: Names, *argv: str) -> list[str]:
+    """The argv that runs `argv` in the namespace of the wires."""
+    return ["nsenter", f"--net=/run/netns/{names.wires}", *argv]
+
+
+def with_rate(names: Names, port: str, mbit: int) -> list[str]:
+    """The argv that slows what leaves `port`: 20 ms of packets wait, the rest is lost, as in a switch."""
+    shape = ["tbf", "rate", f"{mbit}mbit", "burst", "1mb", "latency", "20ms"]
+    return ["tc", "-netns", names.wires, "qdisc", "replace", "dev", port, "root", *shape]
+
+
+def without_rate(names: Names, port: str) -> list[str]:
+    """Undoes `with_rate`."""
+    return ["tc", "-netns", names.wires, "qdisc", "delete", "dev", port, "root"]
+
+
+def loss(port: str, percent: int) -> str:
+    """Rules for `nft -f` that drop a random share of what comes in at `port`, in place of earlier ones."""
+    # Adding it first makes deleting it right in any case.
+    return f"""add table netdev {port}
+delete table netdev {port}
+table netdev {port} {{
+  chain lose {{
+    type filter hook ingress device "{port}" priority 0
+    numgen random mod 100 < {percent} drop
+  }}
+}}
+"""
