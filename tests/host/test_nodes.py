@@ -1,4 +1,4 @@
-"""Real nodes: three systemds on this machine, their network, their disks, and what can happen to them. 40 s."""
+"""Real nodes: three systemds on this machine, their network and disks, and what can happen to them. 40 s."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def carrier(fleet: Fleet, node: str, interface: str) -> str:
 
 @pytest.mark.parametrize("node", NODES)
 def test_a_node_is_a_booted_host_of_its_own(fleet: Fleet, node: str) -> None:
-    until("systemd to be done", lambda: "starting" not in attempt(fleet, node, "systemctl is-system-running").stdout)
+    until(
+        "systemd to be done",
+        lambda: "starting" not in attempt(fleet, node, "systemctl is-system-running").stdout,
+    )
     assert ssh(fleet, node, "systemctl is-system-running; uname -n") == f"running\n{node}"
     assert ssh(fleet, node, "cat /proc/1/comm") == "systemd"
     assert float(ssh(fleet, node, "cut -d. -f1 /proc/uptime")) < 300
@@ -200,8 +203,10 @@ def test_a_bad_cable_loses_packets_or_is_slow(fleet: Fleet) -> None:
 
 def sends(fleet: Fleet) -> float:
     """Seconds to send 4 MB from spark-0 to spark-2 on one stripe."""
-    receive = "s = socket.create_server(('10.13.0.3', 7000)).accept()[0]; [0 for _ in iter(lambda: s.recv(65536), b'')]"
-    receive += "; s.sendall(b'x')"
+    receive = (
+        "s = socket.create_server(('10.13.0.3', 7000)).accept()[0]; "
+        "[0 for _ in iter(lambda: s.recv(65536), b'')]; s.sendall(b'x')"
+    )
     send = (
         "s = socket.create_connection(('10.13.0.3', 7000)); b = time.time(); s.sendall(bytes(4000000)); "
         "s.shutdown(socket.SHUT_WR); s.recv(1); print(time.time() - b)"

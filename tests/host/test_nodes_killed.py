@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 SEED = 20
 ROUNDS = 8
-SCRIPT = "import nodes; from sparkserve.local import triangle; triangle.power_on(nodes.plans('killed', '10.79.33'))"
+# The plans of the child have the names of the test's own process.
+SCRIPT = """import nodes
+from sparkserve.local import triangle
+triangle.power_on(nodes.plans('killed', '10.79.33', PID))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +87,8 @@ def one_round(mine: Names, plans: list[Plan], chance: random.Random, took: list[
 def start(plans: list[Plan]) -> subprocess.Popen[bytes]:
     folder = os.path.dirname(__file__)  # noqa: PTH120
     path = os.pathsep.join([folder, *sys.path])
-    # The plans of the child have this process's names.
-    script = SCRIPT.replace("nodes.plans", f"(lambda *a: nodes.plans(*a, pid={os.getpid()}))")
-    return subprocess.Popen(
-        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL
-    )
+    argv = [sys.executable, "-c", SCRIPT.replace("PID", str(os.getpid()))]
+    return subprocess.Popen(argv, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL)
 
 
 def everyone(mine: Names) -> list[int]:

@@ -1,0 +1,167 @@
+"""The names of a laptop fleet, and every line that makes, cuts or slows its network."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+import pytest
+from local_values import NAMES, PLANS, TAG
+
+from sparkserve.local import machine, network
+from sparkserve.local.names import Names
+
+MAC = re.compile(r"02(:[0-9a-f]{2}){5}")
+WIRES = network.wires(PLANS)
+
+
+def without_macs(lines: list[str]) -> list[str]:
+    return [MAC.sub("MAC", line) for line in lines]
+
+
+def test_names_hold_a_tag_of_the_folder_and_fit() -> None:
+    assert re.fullmatch("[0-9a-f]{6}", TAG)
+    assert NAMES.netns("spark-1") == f"sparkserve-desk-{TAG}-spark-1"
+    assert NAMES.port(2) == f"spk-{TAG}.2"
+    assert str(NAMES.ssh_config) == f"/run/sparkserve-desk-{TAG}/ssh_config"
+    assert Names("desk", Path("/elsewhere")).tag != TAG
+    longest = Names("a" * 31, Path("/x"))
+    assert len(longest.port(999)) <= 15
+    # sun_path, with what ssh adds while it makes the socket.
+    assert len(f"{longest.run}/{'n' * 30}.0123456789abcdef") < 108
+
+
+def test_the_triangle_has_six_wires() -> None:
+    assert [(wire.bridge, wire.ends) for wire in WIRES] == [
+        ("c0s0", (0, 1)),
+        ("c0s1", (0, 1)),
+        ("c1s0", (1, 2)),
+        ("c1s1", (1, 2)),
+        ("c2s0", (0, 2)),
+        ("c2s1", (0, 2)),
+    ]
+
+
+def test_the_machine_gets_the_last_address_that_is_free() -> None:
+    address, wanted = network.switch_address(PLANS)
+    assert (str(address), str(wanted)) == ("10.77.0.254", "10.77.0.0/24")
+
+
+def test_switch_and_cables() -> None:
+    assert network.switch(NAMES, PLANS) == [
+        f"link add spk-{TAG} type bridge mcast_snooping 0",
+        f"link set spk-{TAG} addrgenmode none",
+        f"address add 10.77.0.254/24 dev spk-{TAG}",
+        f"link set spk-{TAG} up",
+    ]
+    cables = network.cables(PLANS)
+    assert len(cables) == 3 * 6
+    assert cables[:3] == [
+        "link add c0s0 mtu 9000 type bridge mcast_snooping 0",
+        "link set c0s0 addrgenmode none",
+        "link set c0s0 up",
+    ]
+
+
+def test_the_plugs_of_a_node() -> None:
+    wires = f"sparkserve-desk-{TAG}-wires"
+    assert without_macs(network.plug_switch(NAMES, PLANS[1])) == [
+        f"link add spk-{TAG}.1 type veth peer name enP7s7 address MAC netns sparkserve-desk-{TAG}-spark-1",
+        f"link set spk-{TAG}.1 addrgenmode none",
+        f"link set spk-{TAG}.1 master spk-{TAG}",
+        f"link set spk-{TAG}.1 up",
+    ]
+    expected = ["link set lo up"]
+    for interface, address, port in (
+        ("enP7s7", "10.77.0.2", None),
+        ("enp1s0f1np1", "10.12.0.2", "c0s0r1"),
+        ("enP2p1s0f1np1", "10.12.1.2", "c0s1r1"),
+        ("enp1s0f0np0", "10.23.0.2", "c1s0r1"),
+        ("enP2p1s0f0np0", "10.23.1.2", "c1s1r1"),
+    ):
+        if port:
+            expected.append(
+                f"link add {interface} mtu 9000 address MAC type veth peer name {port} mtu 9000 netns {wires}"
+            )
+        expected += [
+            f"link set {interface} addrgenmode none",
+            f"address add {address}/24 broadcast + dev {interface}",
+            f"link set {interface} up",
+        ]
+    assert without_macs(network.plug(NAMES, PLANS[1])) == expected
+    assert network.plug_cables(PLANS[1])[:2] == [
+        "link set c0s0r1 addrgenmode none",
+        "link set c0s0r1 master c0s0",
+    ]
+    macs = {mac for plan in PLANS for line in network.plug(NAMES, plan) for mac in MAC.findall(line)}
+    assert len(macs) == 12
+
+
+def test_a_wire_carries_when_both_ends_are_there_and_it_is_not_cut() -> None:
+    all_up = {
+        name: True for wire in WIRES for name in (wire.bridge, *(wire.port(rank) for rank in wire.ends))
+    }
+    assert network.carrier(WIRES, all_up) == []
+    cut = {**all_up, "c2s1": False}
+    assert network.carrier(WIRES, cut) == ["link set c2s1r0 down", "link set c2s1r2 down"]
+    off = {name: up for name, up in all_up.items() if not name.endswith("r1")}
+    assert network.carrier(WIRES, off) == [
+        f"link set {port} down" for port in ("c0s0r0", "c0s1r0", "c1s0r2", "c1s1r2")
+    ]
+    back = {**all_up, "c0s0r0": False, "c0s0r1": False}
+    assert network.carrier(WIRES, back) == ["link set c0s0r0 up", "link set c0s0r1 up"]
+    assert network.carrier(WIRES, {}) == []
+
+
+def test_bad_cables() -> None:
+    wires = f"sparkserve-desk-{TAG}-wires"
+    assert " ".join(network.with_rate(NAMES, "c0s0r1", 100)) == (
+        f"tc -netns {wires} qdisc replace dev c0s0r1 root tbf rate 100mbit burst 1mb latency 20ms"
+    )
+    assert (
+        " ".join(network.without_rate(NAMES, "c0s0r1")) == f"tc -netns {wires} qdisc delete dev c0s0r1 root"
+    )
+    assert " ".join(network.in_wires(NAMES, "nft", "-f", "-")) == f"nsenter --net=/run/netns/{wires} nft -f -"
+    assert network.loss("c0s0r1", 20) == (
+        "add table netdev c0s0r1\n"
+        "delete table netdev c0s0r1\n"
+        "table netdev c0s0r1 {\n"
+        "  chain lose {\n"
+        '    type filter hook ingress device "c0s0r1" priority 0\n'
+        "    numgen random mod 100 < 20 drop\n"
+        "  }\n"
+        "}\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "route", "found"),
+    [
+        (("eth0", "10.77.0.9", 24), None, "10.77.0.9/24 on eth0"),
+        (("eth0", "10.77.3.9", 16), None, "10.77.3.9/16 on eth0"),
+        (("own", "10.77.0.254", 24), None, None),
+        (("eth0", "10.78.0.9", 24), None, None),
+        (
+            None,
+            {"dst": "10.77.0.128/25", "gateway": "10.1.1.1", "dev": "tun0"},
+            "a route to 10.77.0.128/25 through tun0",
+        ),
+        (None, {"dst": "10.77.0.7", "dev": "tun0"}, "a route to 10.77.0.7 through tun0"),
+        (None, {"dst": "10.0.0.0/8", "dev": "tun0"}, "a route to 10.0.0.0/8 through tun0"),
+        (None, {"dst": "10.0.0.0/8", "gateway": "10.1.1.1", "dev": "tun0"}, None),
+        (None, {"dst": "default", "gateway": "10.1.1.1", "dev": "eth0"}, None),
+        (None, {"dst": "10.77.0.0/24", "dev": "own"}, None),
+        (None, {"type": "blackhole", "dst": "10.77.0.0/24"}, "a route to 10.77.0.0/24 through no interface"),
+    ],
+)
+def test_who_uses_the_network(
+    address: tuple[str, str, int] | None, route: dict[str, Any] | None, found: str | None
+) -> None:
+    addresses = []
+    if address is not None:
+        name, local, prefix = address
+        addresses = [{"ifname": name, "addr_info": [{"local": local, "prefixlen": prefix}]}]
+    routes = [] if route is None else [route]
+    assert machine.user_of(IPv4Network("10.77.0.0/24"), addresses, routes, "own") == found
