@@ -1,4 +1,4 @@
-"""Three ranks as processes of one test, with the plugin loaded as SGLang loads it and groups as SGLang makes them.
+"""Three ranks as processes of one test: the plugin loaded and the groups made as SGLang does it.
 
 Runs inside the engine's root. SGLang is imported once and the ranks are forked, so a scenario takes a second.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch.distributed as dist
-
 from sglang.srt import plugins
 from sglang.srt.distributed import parallel_state
+
 from sparkserve.adapters import report
 from sparkserve.adapters.plugin import VARIABLE
 
@@ -44,7 +44,7 @@ def environment(rank: int, settings: dict[str, Any]) -> str:
 
 
 class Ranks:
-    """The ranks of one scenario. `work(rank, group)` runs on every rank; `settings[rank]` are its adapter's."""
+    """The ranks of one scenario: `work(rank, group)` runs on each, with the adapter's `settings[rank]`."""
 
     def __init__(
         self,
@@ -64,7 +64,9 @@ class Ranks:
     def lines(self, rank: int) -> list[dict[str, Any]]:
         """The adapters' lines of a rank so far."""
         text = self.text(rank)
-        return [json.loads(each.split(report.PREFIX, 1)[1]) for each in text.splitlines() if report.PREFIX in each]
+        return [
+            json.loads(each.split(report.PREFIX, 1)[1]) for each in text.splitlines() if report.PREFIX in each
+        ]
 
     def text(self, rank: int) -> str:
         """All that a rank said so far."""
@@ -81,7 +83,9 @@ class Ranks:
             os.environ[VARIABLE] = environment(rank, settings)
             before(rank)
             plugins.load_plugins()
-            dist.init_process_group("gloo", init_method=f"file://{self._folder}/meet", world_size=SIZE, rank=rank)
+            dist.init_process_group(
+                "gloo", init_method=f"file://{self._folder}/meet", world_size=SIZE, rank=rank
+            )
             work(rank, parallel_state.init_world_group(list(range(SIZE)), 0, "gloo"))
             code = 0
         except BaseException:

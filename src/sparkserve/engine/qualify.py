@@ -11,6 +11,7 @@ from sparkserve.engine import runner
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from sparkserve.engine.closure import Closure
@@ -38,15 +39,14 @@ class Found(NamedTuple):
         return [each for each in self.targets if each.state != "same"]
 
 
-def qualify(closure: Closure) -> Found:
-    """Resolve every target in the root of `closure`.
+def qualify(closure: Closure, *, binds: Mapping[str, str] | None = None) -> Found:
+    """Resolve every target in the root of `closure`; `binds` as in `runner.program`.
 
     Raises `ENGINE.START` when Python or SGLang does not run there, `ADAPTER.DRIFT` when there are no targets:
     then nothing was proven.
     """
-    argv = runner.program(
-        closure, [closure.argv[0], "-m", fingerprint.__name__], env={"SGLANG_USE_CPU_ENGINE": "1"}
-    )
+    program = [closure.argv[0], "-m", fingerprint.__name__]
+    argv = runner.program(closure, program, env={"SGLANG_USE_CPU_ENGINE": "1"}, binds=binds)
     ran = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     if ran.returncode != 0:
         raise SparkserveError(
