@@ -13,6 +13,7 @@ import nodes
 import pytest
 from nodes import attempt, ssh, until
 
+from sparkserve import checkout
 from sparkserve.errors import SparkserveError
 from sparkserve.local import disk, faults, keeper, leftovers, power, triangle
 
@@ -302,6 +303,19 @@ def test_two_fleets_side_by_side_and_none_in_a_taken_network(fleet: Fleet) -> No
         triangle.down(second.name, disks=True)
     assert leftovers.find(second.names) == []
     ssh(fleet, "spark-1", "ping -q -c 1 -W 2 10.12.0.1")
+
+
+def test_a_checkout_in_a_folder_with_an_odd_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkout, "state", lambda: tmp_path / "a b,c%d:é")
+    plans = nodes.plans("odd", "10.79.34")
+    try:
+        odd = triangle.power_on(plans)
+        argv = ["nix", "--extra-experimental-features", "nix-command", "copy", "--to", "ssh://spark-2"]
+        subprocess.run([*argv, nodes.busybox()], env=odd.environment, check=True, capture_output=True)
+        assert ssh(odd, "spark-2", "ls /nix/store") == Path(nodes.busybox()).name
+    finally:
+        triangle.down(plans[0].fleet.name, disks=True)
+    assert leftovers.find(odd.names) == []
 
 
 def test_down_leaves_nothing(fleet: Fleet) -> None:

@@ -45,15 +45,15 @@ def test_the_whole_start_of_a_node() -> None:
     assert len(machine_id.split("'")[1].removesuffix("\\n")) == 32
     found.remove(machine_id)
     assert found == [
-        f"mount -o loop {NODE}/disk.img {NODE}/disk",
-        f"{NODE}/disk/upper/ 755",
-        f"{NODE}/disk/work/ 755",
-        f"{NODE}/disk/nix/store/ 755",
-        f"{NODE}/disk/nix/var/nix/ 755",
-        "mount -t overlay overlay -o lowerdir=/base"
-        f",upperdir={NODE}/disk/upper,workdir={NODE}/disk/work {NODE}/root",
-        f"enter {NODE}/root",
-        f"mount --bind {NODE}/disk/nix nix",
+        f"enter {NODE}",
+        "mount -o loop disk.img disk",
+        "disk/upper/ 755",
+        "disk/work/ 755",
+        "disk/nix/store/ 755",
+        "disk/nix/var/nix/ 755",
+        "mount -t overlay overlay -o lowerdir=/base,upperdir=disk/upper,workdir=disk/work root",
+        "enter root",
+        "mount --bind ../disk/nix nix",
         "mount -t tmpfs tmpfs run -o mode=755,size=256M",
         "run/lock/ 755",
         "run/host/ 755",

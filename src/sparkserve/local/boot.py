@@ -63,7 +63,9 @@ def steps(
     """All steps of a start, from the disk to `pivot_root`. `base` is the read-only root."""
     files = names.node(plan.node.name)
     return [
-        *_root(files.image, files.disk, files.root, base),
+        # From here on by relative paths: a comma in the folder's own would end an option of the overlay.
+        _enter(str(files.folder)),
+        *_root(files.image.name, files.disk.name, files.root.name, base),
         *_proc(boot_id, " ".join(plan.kernel_args)),
         *_devices(sizes.shm_mib),
         *_cgroups(cgroups),
@@ -78,15 +80,15 @@ def steps(
     ]
 
 
-def _root(image: Path, disk: Path, root: Path, base: Path) -> list[Step]:
+def _root(image: str, disk: str, root: str, base: Path) -> list[Step]:
     layers = f"lowerdir={base},upperdir={disk}/upper,workdir={disk}/work"
     return [
-        _run("mount", "-o", "loop", str(image), str(disk)),
+        _run("mount", "-o", "loop", image, disk),
         *(_folder(f"{disk}/{name}") for name in ("upper", "work", "nix/store", "nix/var/nix")),
-        _run("mount", "-t", "overlay", "overlay", "-o", layers, str(root)),
-        _enter(str(root)),
+        _run("mount", "-t", "overlay", "overlay", "-o", layers, root),
+        _enter(root),
         # On the disk itself: an overlay would copy a file up to link it.
-        _run("mount", "--bind", f"{disk}/nix", "nix"),
+        _run("mount", "--bind", f"../{disk}/nix", "nix"),
         _run("mount", "-t", "tmpfs", "tmpfs", "run", "-o", "mode=755,size=256M"),
         _folder("run/lock"),
         _folder("run/host"),
