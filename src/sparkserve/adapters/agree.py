@@ -36,7 +36,7 @@ def agree(rank: int, size: int, mine: dict[str, Any], meet: Rendezvous, *, timeo
     found = difference(values)
     if found is not None:
         _goodbye(rank, size, meet)
-        raise Refused(f"ranks differ: {found}")
+        raise Refused(f"ranks differ: {found}", adapter=found.partition(".")[0])
 
 
 def difference(values: dict[int, dict[str, Any]]) -> str | None:
