@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import engine_copy
 import pytest
 import stub_clone
 
@@ -33,3 +34,11 @@ def clone() -> Iterator[stub_clone.Clone]:
     folder.chmod(0o755)
     yield stub_clone.make(folder)
     shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engine_copy.Copy]:
+    """This checkout's files with a port of their own, for real engines."""
+    copy = engine_copy.make(tmp_path_factory.mktemp("checkout"))
+    yield copy
+    copy.run("down")

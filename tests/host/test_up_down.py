@@ -8,71 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
-import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import openai
-import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-SOURCE = Path(__file__).parents[2]
-
-
-class Copy(NamedTuple):
-    """A copy of the checkout at `path` whose fleet listens on `port`."""
-
-    path: Path
-    port: int
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [sys.executable, "-m", "sparkserve.cli.main", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            cwd=self.path,
-            env={**os.environ, "PYTHONPATH": f"{self.path}/src", "SPARKSERVE_CHECKOUT": str(self.path)},
-        )
-
-    def run(self, *arguments: str) -> tuple[int, str]:
-        """Exit code and stdout; stderr goes to pytest's report."""
-        with self.start(*arguments) as child:
-            out, err = child.communicate(timeout=1800)
-        sys.stderr.write(err)
-        return child.returncode, out
-
-    def json(self, *arguments: str) -> Any:
-        return json.loads(self.run(*arguments, "--json")[1])
-
-
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
-    path = tmp_path_factory.mktemp("checkout")
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=SOURCE, capture_output=True, text=True, check=True)
-    for name in filter(None, listed.stdout.split("\0")):
-        (path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(SOURCE / name, path / name, follow_symlinks=False)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    fleet = path / "hosts/local-single/fleet.nix"
-    text = fleet.read_text()
-    assert "serving.port = 8888;" in text
-    fleet.write_text(text.replace("serving.port = 8888;", f"serving.port = {port};"))
-    for argv in (["init", "--quiet"], ["add", "--all"]):
-        subprocess.run(["git", *argv], cwd=path, check=True)
-    copy = Copy(path, port)
-    yield copy
-    copy.run("down")
+    from engine_copy import Copy
 
 
 def engines(port: int) -> list[str]:
