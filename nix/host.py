@@ -1,7 +1,7 @@
 """Builder of a host closure: plan.json, closure.json, systemd units, and the harness that reads them.
 
-in (environment): node, plans (JSON, all nodes of the fleet), units (JSON, name to text), closure (JSON: argv, env, bwrap, layers and
-harness with files that hold their digests), sparkserve (the harness).
+in (environment): node, plans (JSON, all nodes of the fleet), units (JSON, name to text), closure (JSON: argv,
+env, bwrap, layers and harness with files that hold their digests), sparkserve (the harness).
 """
 
 import hashlib

@@ -162,6 +162,28 @@ def activate(path: str) -> Command:
     return changes(f"{path}/bin/activate", timeout_s=60)
 
 
+def ask_group(what: str) -> Command:
+    """Ask the group's controller, on the head, for its `status`, or tell it `start` or `stop`; JSON."""
+    safety = {"status": Safety.READS_HOSTS, "start": Safety.CHANGES_HOSTS, "stop": Safety.STOPS_SERVING}[what]
+    return Command((f"{PROFILE}/bin/sparkserve", "rank", "ask", PROFILE, what), safety)
+
+
+def wait_group(seen: str, seconds: float) -> Command:
+    """The group's status as JSON, as soon as its key is not `seen`."""
+    words = ("rank", "wait", PROFILE, seen, "--seconds", f"{seconds:g}")
+    return reads(f"{PROFILE}/bin/sparkserve", *words, timeout_s=seconds + 30)
+
+
+def current() -> Command:
+    """The host closure that the node's profile points to; exit 1 when there is none."""
+    return reads("readlink", "-e", PROFILE)
+
+
+def shown_units(*units: str) -> Command:
+    """For each unit, whether it is active and which command it starts."""
+    return reads("systemctl", "show", "--property=Id,ActiveState,ExecStart,NeedDaemonReload", *units)
+
+
 def start_units(*units: str) -> Command:
     """Start systemd units; no harm when they run. One that failed before starts afresh."""
     return changes(

@@ -100,11 +100,15 @@ class Local:
 class SSH:
     """Runs commands on the Hosts of an ssh_config file, each over one shared connection.
 
-    A context manager: leaving it ends the connections, so that no process stays behind.
+    `env` is for the ssh here, over this process's: its PATH says which ssh. A context manager: leaving it
+    ends the connections, so that no process stays behind.
     """
 
-    def __init__(self, config: Path, allow: Safety = Safety.READS_HOSTS) -> None:
+    def __init__(
+        self, config: Path, allow: Safety = Safety.READS_HOSTS, env: Mapping[str, str] | None = None
+    ) -> None:
         self.allow = allow
+        self._env = {**os.environ, **(env or {})}
         # Two reasons for a folder of its own in /run: a control socket's path has at most 108 characters, and
         # Nix splits its ssh options at spaces, which a checkout's path may have.
         base = Path(os.environ.get("XDG_RUNTIME_DIR", "/run")) / "sparkserve"
@@ -130,7 +134,7 @@ class SSH:
         guard(node, command, self.allow)
         self._used.add(node)
         argv = commands.ssh(str(self.config), str(self._control), node, command)
-        result = _execute(node, command, argv, feed=feed, running=self._running)
+        result = _execute(node, command, argv, feed=feed, env=self._env, running=self._running)
         if result.code == SSH_FAILED and _says_ssh(result.err):
             raise _unreachable(node, result.err)
         return result
@@ -139,7 +143,7 @@ class SSH:
         """See `Runner.send`."""
         command = commands.copy_closure(node, str(path))
         guard(node, command, self.allow)
-        env = {**nix.environment(), "NIX_SSHOPTS": commands.copy_options(str(self.config))}
+        env = {**nix.environment(), **self._path(), "NIX_SSHOPTS": commands.copy_options(str(self.config))}
         result = _execute(node, command, command.argv, env=env, on_line=on_line, running=self._running)
         if result.code == 0:
             return
@@ -153,8 +157,12 @@ class SSH:
             process.terminate()
         for node in sorted(self._used):
             argv = commands.ssh_close(str(self.config), str(self._control), node)
-            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=self._env)
         self._used.clear()
+
+    def _path(self) -> dict[str, str]:
+        # Nix calls ssh by its name.
+        return {"PATH": self._env.get("PATH", os.defpath)}
 
 
 @dataclass

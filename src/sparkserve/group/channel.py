@@ -1,4 +1,8 @@
-"""One TCP connection that carries messages."""
+"""One TCP connection that carries messages.
+
+Here and around: asyncio.timeout, not wait_for, which in Python 3.11 loses a cancellation that comes as its
+inner call ends (seen: a supervisor that could not be stopped).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,8 @@ class Channel:
         """Send `message`. Raises OSError or TimeoutError when the peer is lost."""
         async with self._sending:
             self._writer.write(encode(message))
-            await asyncio.wait_for(self._writer.drain(), SEND_S)
+            async with asyncio.timeout(SEND_S):
+                await self._writer.drain()
 
     async def receive(self, seconds: float | None = None) -> Message | None:
         """The next message, None at the end.
@@ -41,7 +46,8 @@ class Channel:
         Raises `ProtocolError`, OSError, or TimeoutError after `seconds`.
         """
         try:
-            line = await asyncio.wait_for(self._reader.readline(), seconds)
+            async with asyncio.timeout(seconds):
+                line = await self._reader.readline()
         except ValueError:  # asyncio's word for a line over the limit
             raise ProtocolError(f"a line of more than {LINE_BYTES} bytes") from None
         return decode(line) if line.endswith(b"\n") else None
@@ -50,11 +56,12 @@ class Channel:
         """Close it; what the peer still sends is lost."""
         self._writer.close()
         with suppress(OSError, TimeoutError):
-            await asyncio.wait_for(self._writer.wait_closed(), 1.0)
+            async with asyncio.timeout(1.0):
+                await self._writer.wait_closed()
 
 
 async def connect(host: str, port: int, seconds: float, source: str | None = None) -> Channel:
     """A channel to `host`:`port`, from the address `source`. Raises OSError or TimeoutError."""
     local = None if source is None else (source, 0)
-    opening = asyncio.open_connection(host, port, limit=LINE_BYTES, local_addr=local)
-    return Channel(*await asyncio.wait_for(opening, seconds))
+    async with asyncio.timeout(seconds):
+        return Channel(*await asyncio.open_connection(host, port, limit=LINE_BYTES, local_addr=local))

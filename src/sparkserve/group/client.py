@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Literal
 
 from sparkserve.errors import SparkserveError
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sparkserve.plan import Plan
 
 ANSWER_S = 10.0
+LOOK_S = 0.3
 
 
 def ask(plan: Plan, what: Literal["status", "start", "stop"]) -> protocol.Status:
@@ -22,6 +24,14 @@ def ask(plan: Plan, what: Literal["status", "start", "stop"]) -> protocol.Status
     Raises `GROUP.STATE` when no controller answers.
     """
     return asyncio.run(_ask(plan, what))
+
+
+def wait(plan: Plan, seen: str, seconds: float) -> protocol.Status:
+    """The status as soon as its `key` is not `seen`, or after `seconds`. Raises `GROUP.STATE`."""
+    deadline = time.monotonic() + seconds
+    while (status := ask(plan, "status")).key == seen and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+    return status
 
 
 async def _ask(plan: Plan, what: Literal["status", "start", "stop"]) -> protocol.Status:

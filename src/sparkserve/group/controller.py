@@ -35,6 +35,7 @@ RETRY_S = 3.0  # from one boot's end to the next's begin
 DRAIN_S = 30.0  # for the requests in flight
 EXIT_S = 15.0  # for SGLang to end by itself; it takes 5 to 12 s on two cores
 STOP_S = 12.0  # for the ranks to say that nothing is left
+HANG = 3  # times lost_s without a token until a boot ends; after once, clients are refused
 TOKEN_SHARE = 0.3  # of ready_timeout_s, for the first answer
 
 
@@ -54,6 +55,7 @@ class Controller:
         self.state = files.Group(state="down")
         self.boot: Boot | None = None
         self._not_before = 0.0
+        self._last = self.memory.starts[-1].reason if self.memory.starts else ""
         self._woken = asyncio.Event()
 
     async def serve(self) -> None:
@@ -68,7 +70,8 @@ class Controller:
                 self._say("down", hindrance)
                 self._woken.clear()
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), TICK_S)
+                    async with asyncio.timeout(TICK_S):
+                        await self._woken.wait()
                 while not self.members.events.empty():
                     self.members.events.get_nowait()
         finally:
@@ -95,7 +98,7 @@ class Controller:
         """Why no boot can begin now."""
         if not self.memory.wanted:
             return self.memory.reason or "stopped"
-        last = f"; the last boot: {self.memory.starts[-1].reason}" if self.memory.starts else ""
+        last = f"; before that: {self._last}" if self._last else ""
         if self.members.differing:
             return "; ".join(self.members.differing.values())
         missing = [self.members.name(rank) for rank in self._ranks if rank not in self.members.present]
@@ -131,7 +134,9 @@ class Controller:
             self._say("up", "", name)
             while True:
                 await self._step()
-                if (reason := self._front.hangs(name, 3 * self._group.lost_s, self._quiet_s())) is not None:
+                if (
+                    reason := self._front.hangs(name, HANG * self._group.lost_s, self._quiet_s())
+                ) is not None:
                     raise Over(reason)
         except Over as ended:
             over = ended
@@ -140,14 +145,14 @@ class Controller:
                 await self._drain(name)
         finally:
             console.print(f"Boot {number} ends: {over.reason}", markup=False)
-            if self.memory.wanted:
-                self._say("down", over.reason)
+            self._last = over.reason
             self._remember(self.memory.changed(number, ended_at=time.time(), reason=over.reason))
             if not over.again:
                 reason = f"{over.reason} (it would fail again)"
                 self._remember(self.memory.model_copy(update={"wanted": False, "reason": reason}))
-            self.boot = None
+            self._say("down", self.memory.reason or over.reason)
             await asyncio.shield(self._stop(number, drain_s))
+            self.boot = None
             self._not_before = time.monotonic() + RETRY_S
 
     async def _preflight(self, number: int, token: str, port: int) -> None:
@@ -234,7 +239,8 @@ class Controller:
                     f"{self.members.name(rank)}: silent for {limit:.0f} s (frozen, or off the network)"
                 )
         try:
-            rank, message = await asyncio.wait_for(self.members.events.get(), TICK_S)
+            async with asyncio.timeout(TICK_S):
+                rank, message = await self.members.events.get()
         except TimeoutError:
             return 0, protocol.Beat()
         if isinstance(message, protocol.Bye):
@@ -256,7 +262,8 @@ class Controller:
         deadline = time.monotonic() + drain_s + STOP_S
         while waiting and time.monotonic() < deadline:
             with suppress(TimeoutError):
-                rank, message = await asyncio.wait_for(self.members.events.get(), TICK_S)
+                async with asyncio.timeout(TICK_S):
+                    rank, message = await self.members.events.get()
                 if isinstance(message, protocol.Bye | protocol.Stopped):
                     waiting.discard(rank)
             waiting &= set(self.members.present)

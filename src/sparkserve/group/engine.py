@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import time
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sparkserve.engine.closure import Closure
+    from sparkserve.engine.procfs import Process
     from sparkserve.plan import Plan
 
 KILL_S = 10.0  # from SIGKILL until the kernel has freed some GB
@@ -27,7 +29,10 @@ class RankEngine:
     """
 
     def __init__(self, plan: Plan, closure: Closure, folder: Path, port: int) -> None:
-        """Start it, its log in `folder`. Raises `ENGINE.START` or OSError when there is no process then."""
+        """Start it, its log in `folder`; `enter` then finds its processes.
+
+        Raises `ENGINE.START` or OSError.
+        """
         self.log = folder / "rank.log"
         self.phase = 0
         self.quiet_since = time.monotonic()
@@ -40,9 +45,15 @@ class RankEngine:
             )
             self.monitor = namespace.spawn(argv, output, status)
         self._input = self.log.open("rb")
-        entered = namespace.enter(self.monitor, self._status)
-        self.init = entered[0] if entered else None
-        self.launcher = entered[1] if entered else None
+        self.init: Process | None = None
+        self.launcher: Process | None = None
+
+    async def enter(self) -> None:
+        """Wait until it runs in its root; `ended` says so when it does not."""
+        # Only the waiting is in another thread: the engine dies with the thread that started it.
+        entered = await asyncio.to_thread(namespace.enter, self.monitor, self._status)
+        if entered is not None:
+            self.init, self.launcher = entered
 
     def read(self) -> list[dict[str, Any]]:
         """Read what its log has gained: follow the phase, return the adapters' lines."""

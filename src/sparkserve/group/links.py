@@ -22,7 +22,9 @@ class Carriers:
         self._misses = dict.fromkeys(links, 0)
 
     def trouble(self) -> str:
-        """What is cut for `LOOKS` calls in a row, "" for nothing."""
+        """What is cut for `LOOKS` calls in a row, "" for nothing; also where /sys cannot tell."""
+        if not NET.is_dir():
+            return ""
         for link in self._links:
             self._misses[link] = 0 if _carrier(link.interface) else self._misses[link] + 1
         cut = [link for link, misses in self._misses.items() if misses >= LOOKS]

@@ -177,6 +177,11 @@ class Status(_Message):
     ranks: tuple[RankStatus, ...]
     starts: tuple[PastStart, ...]
 
+    @property
+    def key(self) -> str:
+        """Changes when something happened that an operator waits for."""
+        return f"{self.number}/{self.state}/{self.phase}/{self.wanted}/{self.reason[:80]}"
+
 
 Message = (
     Hello | Refused | Preflight | Checked | Start | Started | Reached | Adapter | Beat | Ended | Stop

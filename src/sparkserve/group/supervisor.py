@@ -22,7 +22,7 @@ from sparkserve.group.phases import NAMES, READY
 from sparkserve.output import console
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Coroutine
     from pathlib import Path
 
     from sparkserve.engine.closure import Closure
@@ -37,20 +37,11 @@ LOOK_S = 0.1  # how often the engine's log and process are looked at
 class Supervisor:
     """One rank's. `run` is where its state for other processes goes (a tmpfs), `logs` where logs stay."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        closure: Closure,
-        *,
-        run: Path,
-        logs: Path,
-        make_engine: Callable[..., RankEngine] = RankEngine,
-    ) -> None:
+    def __init__(self, plan: Plan, closure: Closure, *, run: Path, logs: Path) -> None:
         self._plan = plan
         self._closure = closure
         self._file = run / run_files.RANK.name
         self._logs = logs
-        self._make_engine = make_engine
         self._carriers = Carriers(parts(plan)[0].links)
         self._engine: RankEngine | None = None
         self._number = 0
@@ -146,17 +137,18 @@ class Supervisor:
         self._kill("a new boot begins")
         try:
             folder = boot_logs.make(self._logs, order.number)
-            self._engine = self._make_engine(self._plan, self._closure, folder, order.port)
+            engine = self._engine = RankEngine(self._plan, self._closure, folder, order.port)
         except (OSError, SparkserveError) as error:
             await channel.send(
                 protocol.Ended(number=order.number, reason=f"its engine did not start: {error}")
             )
             return
         self._number = order.number
-        run_files.note_engine(self._file, order.number, self._engine.launcher)
-        console.print(f"Boot {order.number}: the engine runs, log {self._engine.log}")
+        await engine.enter()
+        run_files.note_engine(self._file, order.number, engine.launcher)
+        console.print(f"Boot {order.number}: the engine runs, log {engine.log}")
         await channel.send(protocol.Started(number=order.number))
-        self._spawn(self._watch(channel, self._engine, order.number))
+        self._spawn(self._watch(channel, engine, order.number))
 
     async def _watch(self, channel: Channel, engine: RankEngine, number: int) -> None:
         """Tell what happens to the engine, until it ends or is replaced."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -35,11 +36,23 @@ def gone(closure: Path) -> None:
 @command.command(epilog="Example: sparkserve rank ask /nix/var/nix/profiles/sparkserve status")
 @_CLOSURE
 @click.argument("what", type=click.Choice(["status", "start", "stop"]))
-def ask(closure: Path, what: str) -> None:
+def ask(closure: Path, what: Literal["status", "start", "stop"]) -> None:
     """Tell the group's controller, on the head; print its status as JSON. It does not wait."""
     from sparkserve import plan
     from sparkserve.group import client
     from sparkserve.output import print_json
 
-    answer = client.ask(plan.load(closure / "plan.json"), what)  # type: ignore[arg-type]
-    print_json(answer.model_dump(mode="json"))
+    print_json(client.ask(plan.load(closure / "plan.json"), what).model_dump(mode="json"))
+
+
+@command.command(epilog="Example: sparkserve rank wait /nix/var/nix/profiles/sparkserve --seconds 20 ''")
+@_CLOSURE
+@click.argument("seen")
+@click.option("--seconds", type=float, default=10.0, show_default=True, help="Answer then in any case.")
+def wait(closure: Path, seen: str, seconds: float) -> None:
+    """Print the group's status as soon as its key is not SEEN."""
+    from sparkserve import plan
+    from sparkserve.group import client
+    from sparkserve.output import print_json
+
+    print_json(client.wait(plan.load(closure / "plan.json"), seen, seconds).model_dump(mode="json"))
