@@ -118,7 +118,7 @@ def test_a_hanging_probe_is_seen_as_pending(health: Health, clock: Clock) -> Non
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "lost"),
+    ("before", "after", "over"),
     [
         (group("up"), group("down"), True),
         (group("up"), group("starting", "b2"), True),
@@ -127,14 +127,21 @@ def test_a_hanging_probe_is_seen_as_pending(health: Health, clock: Clock) -> Non
         (group("up"), group("draining"), False),
         (group("draining"), group("up"), False),
         (group("starting"), group("up"), False),
-        (group("down"), group("starting", "b2"), False),
+        (group("down"), group("starting", "b2"), True),
     ],
 )
-def test_what_is_in_flight_is_lost_with_its_boot(
-    health: Health, before: Group, after: Group, lost: bool
-) -> None:
+def test_when_a_boot_is_over(health: Health, before: Group, after: Group, over: bool) -> None:
     health.see(before)
-    assert health.see(after) is lost
+    assert health.see(after) is over
+
+
+def test_a_probe_that_is_out_while_draining_still_counts(health: Health, clock: Clock) -> None:
+    health.see(group("up"))
+    health.probe_sent()
+    health.see(group("draining"))
+    health.see(group("up"))
+    health.probe_ended(None)
+    assert said(health) == "ok"
 
 
 def test_a_token_of_the_boot_before_proves_nothing(health: Health, clock: Clock) -> None:

@@ -211,6 +211,46 @@ def test_pipelined_requests_are_answered_in_order(tmp_path: Path) -> None:
     run(test)
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_segments_do_not_matter(tmp_path: Path, seed: int) -> None:
+    async def test() -> None:
+        async with world(tmp_path, echo) as w:
+            rng = random.Random(seed)  # noqa: S311 - the same cuts every time
+            bodies = [rng.randbytes(rng.randrange(3000)) for _ in range(5)]
+            data = b"".join(request("POST", f"/{n}", body) for n, body in enumerate(bodies))
+            cuts = sorted(rng.sample(range(1, len(data)), 12))
+            reader, writer = await w.connect()
+            for begin, end in pairwise([0, *cuts, len(data)]):
+                writer.write(data[begin:end])
+                await asyncio.sleep(0.002)
+            for n, body in enumerate(bodies):
+                out = await reader.readexactly(int(split(await read_head(reader))[1]["content-length"]))
+                assert out.startswith(f"POST /{n} ".encode())
+                assert out.endswith(body)
+            writer.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_an_empty_line_behind_a_body_is_nothing(tmp_path: Path, close: bool) -> None:
+    async def test() -> None:
+        async with world(tmp_path, echo) as w:
+            reader, writer = await w.connect()
+            for n in range(3):
+                writer.write(request("POST", f"/{n}", b"{}", close=close) + b"\r\n")
+                status, headers, _ = split(await read_head(reader))
+                assert status == 200
+                await reader.readexactly(int(headers["content-length"]))
+                if close:
+                    assert await reader.read() == b""
+                    return
+            writer.write(b"\r\n" + request("GET", "/last", b"", close=True))
+            assert split(await reader.read())[0] == 200
+
+    run(test)
+
+
 def test_chunked_request_and_expect(tmp_path: Path) -> None:
     async def test() -> None:
         async with world(tmp_path, echo) as w:

@@ -54,7 +54,7 @@ class Canary:
         try:
             request = f"GET {_PATH} HTTP/1.1\r\nHost: {self._engine}\r\nConnection: close\r\n\r\n"
             writer.write(request.encode())
-            line = (await reader.read(64)).split(b"\r\n")[0]
+            line = (await reader.readline()).strip()
         finally:
             writer.transport.abort()
         if line.startswith(b"HTTP/1.1 200"):

@@ -87,17 +87,20 @@ class Client(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._linger:
             return
-        if self._exchange is not None and self._http.their_state is not h11.SEND_BODY:
-            self._queued += len(data)
-        if self._http.their_state is h11.IDLE:
-            if (
-                self._waiting == IDLE_S
-            ):  # the first bytes of a request: its head must be here soon, drop by drop or not
-                self._waiting, self._since = HEAD_S, self._front.now()
-        else:
-            self._since = self._front.now()
-        self._http.receive_data(data)
-        self._pump()
+        match self._http.their_state:
+            case h11.SEND_BODY:
+                self._since = self._front.now()
+            case h11.IDLE:
+                if not self._http.trailing_data[0]:
+                    data = data.lstrip(b"\r\n")
+                # A request begins: its head must be here soon, however it drips.
+                if data and self._waiting == IDLE_S:
+                    self._waiting, self._since = HEAD_S, self._front.now()
+            case _:
+                self._queued += len(data)
+        if data:  # nothing would mean the end of the connection
+            self._http.receive_data(data)
+            self._pump()
 
     def _pump(self) -> None:
         """Take every event that is there, also of the requests behind the first."""
@@ -106,6 +109,8 @@ class Client(asyncio.Protocol):
         self._pumping = True
         try:
             while not self.transport.is_closing() and not self._linger:
+                if self._http.their_state is h11.MUST_CLOSE:
+                    break  # what comes behind a last request, an empty line of an old client say, is nothing
                 event = self._http.next_event()
                 if event is h11.NEED_DATA or event is h11.PAUSED or type(event) is h11.ConnectionClosed:
                     break
@@ -225,8 +230,15 @@ class Client(asyncio.Protocol):
         if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
             self._close()
             return
-        self._queued, self._discarded = len(self._http.trailing_data[0]), 0
-        self._http.start_next_cycle()
+        behind = self._http.trailing_data[0]
+        if behind[:1] == b"\r":  # an empty line behind a body, which RFC 9112 2.2 lets pass and h11 does not
+            self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
+            behind = behind.lstrip(b"\r\n")
+            if behind:  # nothing would mean the end of the connection
+                self._http.receive_data(behind)
+        else:
+            self._http.start_next_cycle()
+        self._queued, self._discarded = len(behind), 0
         self._waiting, self._since = IDLE_S, self._front.now()
         if self._front.stopping:
             self._close()

@@ -34,18 +34,15 @@ class Health:
         self._probe = Probe()
 
     def see(self, group: Group) -> bool:
-        """Take what the controller says. True when what is in flight is lost with its boot."""
-        before, self.group = self.group, group
-        if group.state in ("down", "starting") or group.boot != before.boot:
-            self._forget()
+        """Take what the controller says. True when the boot is over, and all that was in flight with it."""
+        over = group.state in ("down", "starting") or group.boot != self.group.boot
+        self.group = group
+        if over:
+            self._up_at = self._token_at = self._probe_at = None
+            self._probe_out, self._probe = False, Probe()
         if group.state == "up" and self._up_at is None:
             self._up_at = self._clock()
-        was_running = before.state in ("up", "draining")
-        return was_running and (group.boot != before.boot or group.state in ("down", "starting"))
-
-    def _forget(self) -> None:
-        self._up_at = self._token_at = self._probe_at = None
-        self._probe_out, self._probe = False, Probe()
+        return over
 
     def token(self, at: float | None = None) -> None:
         """A token came out of the group: now, or not before `at`."""

@@ -176,7 +176,11 @@ class Pool:
     def take(self) -> Upstream | None:
         """A kept connection, None when there is none that is surely still wanted by the engine."""
         self.sweep()
-        return self._idle.pop() if self._idle else None
+        while self._idle:
+            upstream = self._idle.pop()
+            if not upstream.transport.is_closing():
+                return upstream
+        return None
 
     async def connect(self) -> Upstream:
         """A new connection. Raises OSError, TimeoutError."""
