@@ -83,6 +83,9 @@ def test_the_whole_start_of_a_node() -> None:
         "dev/stderr -> fd/2",
         "mount -t tmpfs tmpfs dev/shm -o mode=1777,size=64M",
         "hide proc/sysrq-trigger",
+        "dev/.proc/ 700",
+        "dev/.proc/whole/ 755",
+        "mount -t proc proc dev/.proc/whole -o nosuid,nodev,noexec",
         "mount -t tmpfs tmpfs sys/fs/cgroup -o mode=755",
         "sys/fs/cgroup/memory/ 755",
         "mount -t cgroup -o memory cgroup sys/fs/cgroup/memory",
@@ -176,6 +179,32 @@ def test_all_nodes_are_on_one_switch() -> None:
     apart = PLANS[2].model_copy(update={"fabric": fabric.model_copy(update={"management": management})})
     with pytest.raises(SparkserveError, match=r"spark-2 with 10\.23\.0\.3"):
         machine.check_plans([*PLANS[:2], apart])
+
+
+def test_only_root_makes_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(SparkserveError) as caught:
+        machine.check()
+    assert (caught.value.id, caught.value.do) == ("HOST.ROOT", "Run the same command with sudo.")
+
+
+@pytest.mark.parametrize(
+    ("mountinfo", "found"),
+    [
+        ("", "the controllers none"),
+        ("31 30 0:27 / {path} rw - cgroup2 cgroup2 rw\n", "the controllers cpu, pids"),
+        ("33 30 0:29 / {path} rw - cgroup cgroup rw,memory\n", "memory"),
+    ],
+)
+def test_a_machine_without_memory_cgroups(
+    mountinfo: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cgroup.controllers").write_text("cpu pids\n")
+    hierarchies = cgroups.parse(mountinfo.format(path=tmp_path))
+    monkeypatch.setattr(cgroups, "parse", lambda _: hierarchies)
+    with pytest.raises(SparkserveError) as caught:
+        cgroups.detect()
+    assert (caught.value.id, caught.value.found) == ("HOST.SYSTEM", found)
 
 
 def test_the_record_gives_the_same_fleet_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,7 +80,9 @@ class RankEngine:
         """How it ended, in words with the last lines of its log; None while it runs."""
         if self.monitor.poll() is None and (self.launcher is None or self.launcher.alive()):
             return None
-        how = namespace.how(namespace.exit_code(self._status))
+        code = namespace.exit_code(self._status)
+        # Without a report bubblewrap itself failed, and says why in the log.
+        how = namespace.how(self.monitor.poll() if code is None else code)
         return f"its engine {how}; its last lines:\n{log.tail(self.log)}"
 
     def terminate(self) -> None:
