@@ -1,4 +1,4 @@
-"""Real nodes: three systemds on this machine, their network and disks, and what can happen to them. 40 s."""
+"""Real nodes: three systemds on this machine, their network and disks, and what can happen to them. 60 s."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from nodes import attempt, ssh, until
 from sparkserve import checkout
 from sparkserve.errors import SparkserveError
 from sparkserve.local import disk, faults, keeper, leftovers, power, triangle
+from sparkserve.local.boot import Sizes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,11 +64,12 @@ def test_a_node_is_a_booted_host_of_its_own(fleet: Fleet, node: str) -> None:
     assert ssh(fleet, node, f"getent hosts {other}").split()[0] == f"10.79.31.{NODES.index(other) + 1}"
 
 
-def test_it_boots_within_ten_seconds(fleet: Fleet) -> None:
+def test_it_boots_in_seconds(fleet: Fleet) -> None:
     triangle.down(fleet.name)
     begin = time.monotonic()
     triangle.power_on(fleet.plans)
-    assert time.monotonic() - begin < 10
+    # 1.4 s on two idle cores; with other work beside it, 8 s were seen.
+    assert time.monotonic() - begin < 20
 
 
 def test_host_keys_are_pinned(fleet: Fleet) -> None:
@@ -172,8 +174,8 @@ def test_a_reboot_from_inside_is_followed_and_a_poweroff_is_not(fleet: Fleet) ->
     ssh(fleet, "spark-0", "ping -c 1 -W 2 10.12.0.2")
     attempt(fleet, "spark-1", "systemctl poweroff")
     until("off", lambda: power.init(fleet, "spark-1") is None)
-    until("the keeper to agree", lambda: not keeper.wanted(fleet, "spark-1"))
-    assert carrier(fleet, "spark-0", "enp1s0f0np0") == "0"
+    until("no carrier", lambda: carrier(fleet, "spark-0", "enp1s0f0np0") == "0")
+    assert not keeper.wanted(fleet, "spark-1")
 
 
 def test_a_cut_cable_has_no_carrier_at_either_end(fleet: Fleet) -> None:
@@ -285,6 +287,33 @@ def test_a_killed_pid_1_is_a_reset(fleet: Fleet) -> None:
     assert process is not None
     process.send(signal.SIGKILL)
     until("another boot", lambda: faults.boot_id(fleet, "spark-0") not in (before, None))
+
+
+def test_a_node_that_only_reboots_is_left_off(fleet: Fleet) -> None:
+    unit = (
+        "[Service]\\nExecStart=/usr/bin/systemctl reboot --force\\n[Install]\\nWantedBy=multi-user.target\\n"
+    )
+    ssh(fleet, "spark-1", f"printf '{unit}' >/etc/systemd/system/again.service; systemctl enable again; sync")
+    attempt(fleet, "spark-1", "systemctl start again")
+    log = fleet.names.folder / "keeper.log"
+    try:
+        until("given up", lambda: "spark-1 stays off: 5 ends before in 60 s" in log.read_text(), 60)
+        assert power.init(fleet, "spark-1") is None
+    finally:
+        triangle.down(fleet.name, disks=True)
+
+
+def test_other_sizes_make_the_nodes_anew(fleet: Fleet) -> None:
+    other = triangle.power_on(fleet.plans, Sizes(shm_mib=64))
+    assert ssh(other, "spark-0", "df -m --output=size /dev/shm | tail -1").strip() == "64"
+
+
+def test_a_pulled_management_cable(fleet: Fleet) -> None:
+    faults.cut_management(fleet, "spark-1")
+    assert not power.answers(fleet, "spark-1")
+    ssh(fleet, "spark-0", "ping -c 1 -W 2 10.12.0.2; ! ping -c 1 -W 1 10.79.31.2")
+    faults.restore_management(fleet, "spark-1")
+    power.wait(fleet, "spark-1")
 
 
 def test_two_fleets_side_by_side_and_none_in_a_taken_network(fleet: Fleet) -> None:

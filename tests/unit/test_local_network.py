@@ -24,11 +24,11 @@ def without_macs(lines: list[str]) -> list[str]:
 def test_names_hold_a_tag_of_the_folder_and_fit() -> None:
     assert re.fullmatch("[0-9a-f]{6}", TAG)
     assert NAMES.netns("spark-1") == f"sparkserve-desk-{TAG}-spark-1"
-    assert NAMES.port(2) == f"spk-{TAG}.2"
+    assert NAMES.interface == f"spk-{TAG}"
     assert str(NAMES.ssh_config) == f"/run/sparkserve-desk-{TAG}/ssh_config"
     assert Names("desk", Path("/elsewhere")).tag != TAG
     longest = Names("a" * 31, Path("/x"))
-    assert len(longest.port(999)) <= 15
+    assert len(longest.interface) <= 15
     # sun_path, with what ssh adds while it makes the socket.
     assert len(f"{longest.run}/{'n' * 30}.0123456789abcdef") < 108
 
@@ -49,54 +49,54 @@ def test_the_machine_gets_the_last_address_that_is_free() -> None:
     assert (str(address), str(wanted)) == ("10.77.0.254", "10.77.0.0/24")
 
 
-def test_switch_and_cables() -> None:
-    assert network.switch(NAMES, PLANS) == [
-        f"link add spk-{TAG} type bridge mcast_snooping 0",
+def test_uplink_switch_and_cables() -> None:
+    assert network.uplink(NAMES, PLANS) == [
+        f"link add spk-{TAG} type veth peer name uplink netns sparkserve-desk-{TAG}-wires",
         f"link set spk-{TAG} addrgenmode none",
         f"address add 10.77.0.254/24 dev spk-{TAG}",
         f"link set spk-{TAG} up",
     ]
-    cables = network.cables(PLANS)
-    assert len(cables) == 3 * 6
-    assert cables[:3] == [
-        "link add c0s0 mtu 9000 type bridge mcast_snooping 0",
-        "link set c0s0 addrgenmode none",
-        "link set c0s0 up",
+    bridges = [("switch", 1500), *((wire.bridge, 9000) for wire in WIRES)]
+    made = [
+        [
+            f"link add {bridge} mtu {mtu} type bridge mcast_snooping 0",
+            f"link set {bridge} addrgenmode none",
+            f"link set {bridge} up",
+        ]
+        for bridge, mtu in bridges
     ]
+    plugged = ["link set uplink addrgenmode none", "link set uplink master switch", "link set uplink up"]
+    assert network.wiring(PLANS) == [*made[0], *plugged, *(line for lines in made[1:] for line in lines)]
 
 
 def test_the_plugs_of_a_node() -> None:
     wires = f"sparkserve-desk-{TAG}-wires"
-    assert without_macs(network.plug_switch(NAMES, PLANS[1])) == [
-        f"link add spk-{TAG}.1 type veth peer name enP7s7 address MAC netns sparkserve-desk-{TAG}-spark-1",
-        f"link set spk-{TAG}.1 addrgenmode none",
-        f"link set spk-{TAG}.1 master spk-{TAG}",
-        f"link set spk-{TAG}.1 up",
-    ]
     expected = ["link set lo up"]
-    for interface, address, port in (
-        ("enP7s7", "10.77.0.2", None),
-        ("enp1s0f1np1", "10.12.0.2", "c0s0r1"),
-        ("enP2p1s0f1np1", "10.12.1.2", "c0s1r1"),
-        ("enp1s0f0np0", "10.23.0.2", "c1s0r1"),
-        ("enP2p1s0f0np0", "10.23.1.2", "c1s1r1"),
+    far = []
+    for interface, address, mtu, port, bridge in (
+        ("enP7s7", "10.77.0.2", 1500, "switch1", "switch"),
+        ("enp1s0f1np1", "10.12.0.2", 9000, "c0s0r1", "c0s0"),
+        ("enP2p1s0f1np1", "10.12.1.2", 9000, "c0s1r1", "c0s1"),
+        ("enp1s0f0np0", "10.23.0.2", 9000, "c1s0r1", "c1s0"),
+        ("enP2p1s0f0np0", "10.23.1.2", 9000, "c1s1r1", "c1s1"),
     ):
-        if port:
-            expected.append(
-                f"link add {interface} mtu 9000 address MAC type veth peer name {port} mtu 9000 netns {wires}"
-            )
         expected += [
+            f"link add {interface} mtu {mtu} address MAC type veth peer name {port} mtu {mtu} netns {wires}",
             f"link set {interface} addrgenmode none",
             f"address add {address}/24 broadcast + dev {interface}",
             f"link set {interface} up",
         ]
+        far += [f"link set {port} addrgenmode none", f"link set {port} master {bridge}"]
+    far.insert(2, "link set switch1 up")
     assert without_macs(network.plug(NAMES, PLANS[1])) == expected
-    assert network.plug_cables(PLANS[1])[:2] == [
-        "link set c0s0r1 addrgenmode none",
-        "link set c0s0r1 master c0s0",
-    ]
-    macs = {mac for plan in PLANS for line in network.plug(NAMES, plan) for mac in MAC.findall(line)}
-    assert len(macs) == 12
+    assert network.plug_far(PLANS[1]) == far
+    macs = {
+        mac
+        for plan in PLANS
+        for line in network.plug(NAMES, plan)
+        for mac in re.findall(r"02(?::\w\w){5}", line)
+    }
+    assert len(macs) == 15
 
 
 def test_a_wire_carries_when_both_ends_are_there_and_it_is_not_cut() -> None:

@@ -44,11 +44,14 @@ class Process:
         except ProcessLookupError:
             return True
         try:
-            if self.alive():
-                select.select([fd], [], [], max(0.0, seconds))
+            stat = _stat(self.pid)
+            if stat is None or stat.start != self.start:
+                return True
+            # Not alive(): a first thread is a zombie as soon as it ends, but the process may have others,
+            # which still hold its files. The descriptor waits for all of them.
+            return bool(select.select([fd], [], [], max(0.0, seconds))[0])
         finally:
             os.close(fd)
-        return not self.alive()
 
 
 class Stat(NamedTuple):

@@ -130,8 +130,8 @@ def _devices(shm_mib: int) -> list[Step]:
         _run("mount", "-t", "tmpfs", "tmpfs", "dev/shm", "-o", f"mode=1777,size={shm_mib}M"),
         # Anyone who may write there can reboot the machine.
         {"do": "hide", "path": "proc/sysrq-trigger"},
-        # The engine's user namespace may mount a /proc of its own only where a whole one can be seen, and what
-        # covers parts of /proc above counts. For root only, and in a place that systemd's hardening leaves alone.
+        # The engine's user namespace may mount a /proc of its own only where a whole one can be seen; what
+        # covers parts of /proc above counts. For root only, where systemd's hardening leaves it alone.
         _folder("dev/.proc", 0o700),
         _folder("dev/.proc/whole"),
         _run("mount", "-t", "proc", "proc", "dev/.proc/whole", "-o", "nosuid,nodev,noexec"),

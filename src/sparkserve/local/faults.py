@@ -97,12 +97,14 @@ def degrade_link(
 
 def cut_management(fleet: Fleet, node: str) -> None:
     """Pull a node's management cable. A power cycle plugs it in again."""
-    wiring.batch(fleet.tools, [f"link set {fleet.names.port(fleet.plan(node).node.rank)} down"])
+    port = network.port(fleet.plan(node).node.rank)
+    wiring.batch(fleet.tools, [f"link set {port} down"], netns=fleet.names.wires)
 
 
 def restore_management(fleet: Fleet, node: str) -> None:
     """Plug a node's management cable in."""
-    wiring.batch(fleet.tools, [f"link set {fleet.names.port(fleet.plan(node).node.rank)} up"])
+    port = network.port(fleet.plan(node).node.rank)
+    wiring.batch(fleet.tools, [f"link set {port} up"], netns=fleet.names.wires)
 
 
 def fill_disk(fleet: Fleet, node: str, *, leave_mib: int = 0) -> None:

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 
 from sparkserve.engine import procfs
 from sparkserve.errors import SparkserveError
-from sparkserve.local import forward, network, power, record
+from sparkserve.local import forward, power, record
 from sparkserve.local.cgroups import BESIDE
 from sparkserve.local.lock import powered
-from sparkserve.local.names import Names
+from sparkserve.local.names import NETNS, Names
 
 if TYPE_CHECKING:
     from sparkserve.engine.procfs import Process
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 _START_S = 20.0
 _LOOK_S = 0.25
-# A node that ends this soon, this often, is broken: off, and reachable for whoever looks, beats a loop.
-_SOON_S, _TRIES = 10.0, 3
+# A node that ends by itself so often in so many seconds is broken; one that is off can be looked at.
+_TRIES, _WITHIN_S = 5, 60.0
 _FLOCK = "hhqqi4x"  # struct flock: type, whence, start, length, pid
 
 
@@ -106,8 +106,8 @@ def main(folder: str, name: str, ready: int) -> None:
 
 async def _keep(fleet: Fleet, ready: int) -> None:
     serving = fleet.plans[0].serving
-    head = str(network.fabric(fleet.plans[0]).management.address)
-    server = await forward.listen(serving.host, serving.port, head, serving.port)
+    netns = NETNS / fleet.names.netns(fleet.plans[0].node.name)
+    server = await forward.listen(serving.host, serving.port, serving.host, serving.port, netns)
     os.write(ready, b"+")
     os.close(ready)
     async with server:
@@ -120,23 +120,19 @@ async def _keep(fleet: Fleet, ready: int) -> None:
 
 async def _watch(fleet: Fleet, node: str) -> None:
     """Power a node on whenever it is wanted on and is not."""
-    soon = 0
+    again: list[float] = []
     while True:
         process = power.init(fleet, node) if wanted(fleet, node) else None
         if process is not None:
-            begin = time.monotonic()
             await _end_of(process)
-            soon = soon + 1 if time.monotonic() - begin < _SOON_S else 0
         elif wanted(fleet, node):
-            await asyncio.to_thread(_again, fleet, node, soon)
+            await asyncio.to_thread(_again, fleet, node, again)
         await asyncio.sleep(_LOOK_S)
 
 
 def wanted(fleet: Fleet, node: str) -> bool:
     """Whether a node should be on."""
-    with suppress(FileNotFoundError):
-        return fleet.names.node(node).switch.read_text() == "on"
-    return False
+    return fleet.names.node(node).switch.exists()
 
 
 async def _end_of(process: Process) -> None:
@@ -155,17 +151,24 @@ async def _end_of(process: Process) -> None:
         os.close(fd)
 
 
-def _again(fleet: Fleet, node: str, soon: int) -> None:
-    """What a node that has ended by itself gets: off when it said so, else on again."""
+def _again(fleet: Fleet, node: str, again: list[float]) -> None:
+    """What a node that has ended by itself gets: off when it said so, else on again.
+
+    `again` has the times of the last power-ons here, and gets this one.
+    """
     with powered(fleet.names):
         if not (wanted(fleet, node) and fleet.names.record.exists()) or power.init(fleet, node) is not None:
             return
         why = fleet.names.node(node).ended.read_text().strip()
         _log(f"{node} ended: {why or 'without a word'}")
-        if why in ("poweroff", "halt") or soon >= _TRIES:
+        now = time.monotonic()
+        again[:] = [then for then in again if now - then < _WITHIN_S]
+        broken = len(again) == _TRIES
+        if broken or why in ("poweroff", "halt"):
             power.off(fleet, node, clean=False)
-            _log(f"{node} stays off" + (f": it ended {soon} times within {_SOON_S:.0f} s" if soon else ""))
+            _log(f"{node} stays off" + (f": {_TRIES} ends before in {_WITHIN_S:.0f} s" if broken else ""))
             return
+        again.append(now)
         try:
             power.on(fleet, node)
         except SparkserveError as error:

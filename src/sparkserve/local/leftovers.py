@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def find(names: Names) -> list[str]:
     """One line for each namespace, link, cgroup, process, mount, loop device and runtime file there is."""
     found = [f"network namespace {name}" for name in wiring.namespaces(names)]
-    found += [f"interface {name}" for name in wiring.interfaces(names)]
+    if wiring.has_interface(names):
+        found.append(f"interface {names.interface}")
     groups = cgroups.detect()
     found += [f"cgroup {folder}" for folder in groups.folders(names.group) if folder.exists()]
     pids = groups.pids(names.group)

@@ -45,7 +45,7 @@ def check_network(names: Names, plans: Sequence[Plan], tools: Tools) -> None:
     _, wanted = network.switch_address(plans)
     addresses = json.loads(tools.run(["ip", "-json", "-4", "address", "show"]))
     routes = json.loads(tools.run(["ip", "-json", "-4", "route", "show", "table", "all"]))
-    taken = user_of(wanted, addresses, routes, names.bridge)
+    taken = user_of(wanted, addresses, routes, names.interface)
     if taken is not None:
         raise SparkserveError(
             "HOST.NETWORK",

@@ -40,13 +40,9 @@ class Names(NamedTuple):
         return f"{self.group}-{node}"
 
     @property
-    def bridge(self) -> str:
-        """The management switch."""
+    def interface(self) -> str:
+        """The machine's own interface to the management network of the fleet."""
         return f"spk-{self.tag}"
-
-    def port(self, rank: int) -> str:
-        """The switch's port of a node."""
-        return f"{self.bridge}.{rank}"
 
     @property
     def run(self) -> Path:
@@ -90,7 +86,7 @@ class NodeFiles(NamedTuple):
 
     @property
     def switch(self) -> Path:
-        """`on` or `off`: how the node is wanted. Whoever finds it dead and wanted on powers it on."""
+        """There while the node is wanted on: the keeper powers on what is wanted and dead."""
         return self.folder / "switch"
 
     @property

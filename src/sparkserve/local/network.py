@@ -1,8 +1,10 @@
 """The network of a laptop fleet, as the lines of `ip -batch` that make it. Pure.
 
-Management is a bridge on the machine with a veth pair to every node. A stripe of a cable is a bridge of two
-ports in a namespace of its own, with a veth pair to either node: so a cut shows as no carrier at both ends, a
-node that is off shows as no carrier to its peers, and what slows or loses packets is not seen inside a node.
+What is not an end lies in a namespace of its own, the wires: so a machine's firewall (Docker's drops what
+bridges forward) has no say in it. Management is a bridge with a veth pair to every node, and one to the
+machine. A stripe of a cable is a bridge of two ports with a veth pair to either node: so a cut shows as no
+carrier at both ends, a node that is off as none to its peers, and what slows or loses packets is not seen in
+a node.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address
 
     from sparkserve.local.names import Names
-    from sparkserve.plan import Fabric, Link, Plan
+    from sparkserve.plan import Fabric, Link, Management, Plan
 
 
 class Wire(NamedTuple):
@@ -62,76 +64,76 @@ def switch_address(plans: Sequence[Plan]) -> tuple[IPv4Address, IPv4Network]:
     return address, network
 
 
-def switch(names: Names, plans: Sequence[Plan]) -> list[str]:
-    """Makes the management switch on the machine."""
+def uplink(names: Names, plans: Sequence[Plan]) -> list[str]:
+    """Makes the machine's own cable to the switch, whose other end is in the namespace of the wires."""
     address, network = switch_address(plans)
     return [
-        f"link add {names.bridge} type bridge mcast_snooping 0",
-        f"link set {names.bridge} addrgenmode none",
-        f"address add {address}/{network.prefixlen} dev {names.bridge}",
-        f"link set {names.bridge} up",
+        f"link add {names.interface} type veth peer name uplink netns {names.wires}",
+        f"link set {names.interface} addrgenmode none",
+        f"address add {address}/{network.prefixlen} dev {names.interface}",
+        f"link set {names.interface} up",
     ]
 
 
-def cables(plans: Sequence[Plan]) -> list[str]:
-    """Makes the middle of every wire, in the namespace of the wires."""
+def wiring(plans: Sequence[Plan]) -> list[str]:
+    """Makes the switch with the uplink in it, and the middle of every wire, in the namespace of the wires."""
     mtu = fabric(plans[0]).mtu
-    lines = []
-    for wire in wires(plans):
-        lines += [
-            f"link add {wire.bridge} mtu {mtu} type bridge mcast_snooping 0",
-            f"link set {wire.bridge} addrgenmode none",
-            f"link set {wire.bridge} up",
-        ]
-    return lines
-
-
-def plug_switch(names: Names, plan: Plan) -> list[str]:
-    """Makes a node's management cable on the machine: one end is in the node, the other in the switch."""
-    interface, port = fabric(plan).management.interface, names.port(plan.node.rank)
-    mac, netns = hardware_address(names, plan, interface), names.netns(plan.node.name)
     return [
-        f"link add {port} type veth peer name {interface} address {mac} netns {netns}",
-        f"link set {port} addrgenmode none",
-        f"link set {port} master {names.bridge}",
-        f"link set {port} up",
+        *_bridge("switch", 1500),
+        *_port("uplink", "switch"),
+        "link set uplink up",
+        *(line for wire in wires(plans) for line in _bridge(wire.bridge, mtu)),
     ]
+
+
+def _bridge(name: str, mtu: int) -> list[str]:
+    return [
+        f"link add {name} mtu {mtu} type bridge mcast_snooping 0",
+        f"link set {name} addrgenmode none",
+        f"link set {name} up",
+    ]
+
+
+def _port(port: str, bridge: str) -> list[str]:
+    return [f"link set {port} addrgenmode none", f"link set {port} master {bridge}"]
 
 
 def plug(names: Names, plan: Plan) -> list[str]:
-    """Sets up a node's interfaces in its namespace; the cables' far ends go to the namespace of the wires."""
+    """Makes all interfaces of a node, in its namespace; their other ends go to the namespace of the wires."""
     management = fabric(plan).management
-    lines = ["link set lo up", *_address(management.interface, f"{management.address}/{management.prefix}")]
+    lines = [
+        "link set lo up",
+        *_interface(names, plan, management, 1500, port(plan.node.rank)),
+    ]
     for link in fabric(plan).links:
-        lines += _link(names, plan, link)
+        far = Wire(link.cable, link.stripe, (plan.node.rank, link.peer)).port(plan.node.rank)
+        lines += _interface(names, plan, link, fabric(plan).mtu, far)
     return lines
 
 
-def _link(names: Names, plan: Plan, link: Link) -> list[str]:
-    mtu, mac = fabric(plan).mtu, hardware_address(names, plan, link.interface)
-    far = Wire(link.cable, link.stripe, (plan.node.rank, link.peer)).port(plan.node.rank)
+def port(rank: int) -> str:
+    """The switch's port of a node."""
+    return f"switch{rank}"
+
+
+def _interface(names: Names, plan: Plan, near: Management | Link, mtu: int, far: str) -> list[str]:
+    mac = hardware_address(names, plan, near.interface)
     return [
-        f"link add {link.interface} mtu {mtu} address {mac} type veth"
+        f"link add {near.interface} mtu {mtu} address {mac} type veth"
         f" peer name {far} mtu {mtu} netns {names.wires}",
-        *_address(link.interface, f"{link.address}/{link.prefix}"),
+        f"link set {near.interface} addrgenmode none",
+        f"address add {near.address}/{near.prefix} broadcast + dev {near.interface}",
+        f"link set {near.interface} up",
     ]
 
 
-def _address(interface: str, address: str) -> list[str]:
-    return [
-        f"link set {interface} addrgenmode none",
-        f"address add {address} broadcast + dev {interface}",
-        f"link set {interface} up",
-    ]
-
-
-def plug_cables(plan: Plan) -> list[str]:
-    """Puts the far ends of a node's cables into their bridges; `carrier` says which of them come up."""
-    lines = []
+def plug_far(plan: Plan) -> list[str]:
+    """Puts the far ends of a node's interfaces into their bridges; `carrier` says which cables come up."""
+    rank = plan.node.rank
+    lines = [*_port(port(rank), "switch"), f"link set {port(rank)} up"]
     for link in fabric(plan).links:
-        wire = Wire(link.cable, link.stripe, (plan.node.rank, link.peer))
-        port = wire.port(plan.node.rank)
-        lines += [f"link set {port} addrgenmode none", f"link set {port} master {wire.bridge}"]
+        wire = Wire(link.cable, link.stripe, (rank, link.peer))
+        lines += _port(wire.port(rank), wire.bridge)
     return lines
 
 

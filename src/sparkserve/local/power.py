@@ -41,7 +41,7 @@ def on(fleet: Fleet, node: str) -> bool:
     """Power a node on; False when it was on. It answers a moment later: see `wait`. Raises `HOST.*`."""
     files = fleet.names.node(node)
     files.folder.mkdir(parents=True, exist_ok=True)
-    files.switch.write_text("on")
+    files.switch.touch()
     if init(fleet, node) is not None:
         return False
     clear(fleet, node)
@@ -79,13 +79,13 @@ def on(fleet: Fleet, node: str) -> bool:
 
 def off(fleet: Fleet, node: str, *, clean: bool = True) -> None:
     """Power a node off and keep its disk. `clean`: its systemd stops everything first, at most 20 s."""
-    fleet.names.node(node).switch.write_text("off")
+    fleet.names.node(node).switch.unlink(missing_ok=True)
     stop(fleet, node, clean_s=_SHUTDOWN_S if clean else 0.0)
 
 
 def cut(fleet: Fleet, node: str) -> None:
     """Cut a node's power: what it had not synced to its disk is lost."""
-    fleet.names.node(node).switch.write_text("off")
+    fleet.names.node(node).switch.unlink(missing_ok=True)
     process = init(fleet, node)
     if process is not None:
         with suppress(OSError):  # it has just ended by itself

@@ -64,23 +64,26 @@ def power_on(plans: Sequence[Plan], sizes: Sizes = DEFAULT_SIZES) -> Fleet:
 
     machine.check()
     machine.check_plans(plans)
+    groups = cgroups.detect()
     mine = names(plans[0].fleet.name)
     mine.folder.mkdir(parents=True, exist_ok=True)
     root, tools = _image(mine)
-    fleet = Fleet(mine, tuple(plans), root, tools, sizes, cgroups.detect())
-    before = _before(fleet)
-    if keeper.find(mine) is None:
-        port.check(plans[0].serving.host, plans[0].serving.port)
+    fleet = Fleet(mine, tuple(plans), root, tools, sizes, groups)
+    fresh = False
     try:
         with powered(mine):
-            if before is None:
+            if keeper.find(mine) is None:
+                port.check(plans[0].serving.host, plans[0].serving.port)
+            fresh = not _stays(fleet)
+            if fresh:
+                keeper.stop(mine)
                 leftovers.remove(mine, tools, clean_s=_CLEAN_S)
                 machine.check_network(mine, plans, tools)
             _make(fleet)
         keeper.start(fleet)
         _each(fleet, lambda node: power.wait(fleet, node))
     except BaseException:
-        if before is None:
+        if fresh:
             _remove(mine, tools, clean_s=0.0)
         raise
     return fleet
@@ -106,7 +109,7 @@ def down(fleet: str, *, disks: bool = False) -> bool:
     Raises `HOST.SYSTEM` when something stays.
     """
     mine = names(fleet)
-    there = bool(leftovers.find(mine))
+    there = mine.folder.exists() and bool(leftovers.find(mine))
     if there:
         _remove(mine, _tools(mine), clean_s=_CLEAN_S)
     if disks:
@@ -152,13 +155,13 @@ def _tools(mine: Names) -> Tools:
     return Tools(link.resolve() if link.exists() else Path("/usr"))
 
 
-def _before(fleet: Fleet) -> Fleet | None:
-    """The fleet as it is up, if it can stay: made of the same parts, and not half."""
+def _stays(fleet: Fleet) -> bool:
+    """Whether what is up is made of the same parts, so that only missing nodes are to be added."""
     try:
         old = record.load(fleet.names)
     except SparkserveError:
-        return None
-    return old if old is not None and _parts(old) == _parts(fleet) else None
+        return False
+    return old is not None and _parts(old) == _parts(fleet)
 
 
 def _parts(fleet: Fleet) -> object:
@@ -173,8 +176,8 @@ def _make(fleet: Fleet) -> None:
     keys.make(fleet.names, fleet.nodes, fleet.tools)
     fleet.names.run.mkdir(mode=0o700, exist_ok=True)
     fleet.ssh_config.write_text(keys.config(fleet.names, fleet.plans[0].fleet.nodes))
-    record.save(fleet)
     wiring.make(fleet)
+    record.save(fleet)  # only now: a network that was interrupted half made is made anew
     for node in fleet.nodes:
         power.on(fleet, node)
 
@@ -187,7 +190,7 @@ def _each(fleet: Fleet, call: Callable[[str], None]) -> None:
 def _remove(mine: Names, tools: Tools, *, clean_s: float) -> None:
     # First what would start nodes again.
     for switch in mine.folder.glob("*/switch"):
-        switch.write_text("off")
+        switch.unlink(missing_ok=True)
     keeper.stop(mine)
     with powered(mine):
         leftovers.remove(mine, tools, clean_s=clean_s)

@@ -22,21 +22,19 @@ _GONE_S = 5.0
 
 
 def make(fleet: Fleet) -> None:
-    """Make the switch and the cables, without nodes, unless they are there. Raises `HOST.SYSTEM`."""
+    """Make switch, uplink and cables, without nodes, unless they are there. Raises `HOST.SYSTEM`."""
     if not (naming.NETNS / fleet.names.wires).exists():
         fleet.tools.run(["ip", "netns", "add", fleet.names.wires])
-        batch(fleet.tools, network.cables(fleet.plans), netns=fleet.names.wires)
-    if not Path("/sys/class/net", fleet.names.bridge).exists():
-        batch(fleet.tools, network.switch(fleet.names, fleet.plans))
+        batch(fleet.tools, network.uplink(fleet.names, fleet.plans))
+        batch(fleet.tools, network.wiring(fleet.plans), netns=fleet.names.wires)
 
 
 def plug(fleet: Fleet, plan: Plan) -> None:
     """Give a node its namespace with all interfaces. Raises `HOST.SYSTEM`."""
     netns = fleet.names.netns(plan.node.name)
     fleet.tools.run(["ip", "netns", "add", netns])
-    batch(fleet.tools, network.plug_switch(fleet.names, plan))
     batch(fleet.tools, network.plug(fleet.names, plan), netns=netns)
-    batch(fleet.tools, network.plug_cables(plan), netns=fleet.names.wires)
+    batch(fleet.tools, network.plug_far(plan), netns=fleet.names.wires)
     settle(fleet)
 
 
@@ -71,20 +69,20 @@ def namespaces(names: Names) -> list[str]:
     return sorted(path.name for path in naming.NETNS.glob(f"{names.group}-*"))
 
 
-def interfaces(names: Names) -> list[str]:
-    """The fleet's interfaces on the machine itself that are there."""
-    return sorted(path.name for path in Path("/sys/class/net").glob(f"{names.bridge}*"))
+def has_interface(names: Names) -> bool:
+    """Whether the fleet's interface on the machine itself is there."""
+    return Path("/sys/class/net", names.interface).exists()
 
 
 def take_down(names: Names, tools: Tools) -> None:
     """Remove all of the fleet's network, whatever is left of it."""
     for netns in namespaces(names):
         remove(tools, netns)
-    for interface in interfaces(names):
-        # Ends of cables go by themselves, a moment after the namespace of the other end.
-        tools.attempt(["ip", "link", "delete", interface])
+    if has_interface(names):
+        # It goes by itself, a moment after the namespace of its other end; after an accident it may not.
+        tools.attempt(["ip", "link", "delete", names.interface])
     deadline = time.monotonic() + _GONE_S
-    while interfaces(names) and time.monotonic() < deadline:
+    while has_interface(names) and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
@@ -99,9 +97,9 @@ def _wait_gone(fleet: Fleet, plan: Plan) -> None:
     """The kernel takes interfaces apart after the command has returned; their names are needed again."""
     rank = plan.node.rank
     ends = {wire.port(rank) for wire in network.wires(fleet.plans) if rank in wire.ends}
+    ends.add(network.port(rank))
     deadline = time.monotonic() + _GONE_S
     while time.monotonic() < deadline:
-        there = {fleet.names.port(rank)}.intersection(interfaces(fleet.names))
-        if not there and ends.isdisjoint(link["ifname"] for link in _links(fleet)):
+        if ends.isdisjoint(link["ifname"] for link in _links(fleet)):
             return
         time.sleep(0.01)
