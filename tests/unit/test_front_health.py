@@ -193,6 +193,7 @@ def test_what_in_a_stream_is_a_token(data: bytes, proof: bool) -> None:
         (b"//health", "/"),
         (b"/", "/"),
         (b"*", "*"),
+        (b"http://[::1/health", "/"),
         (b"/v1/models/a%2Fb", "/v1/models/a/b"),
     ],
 )

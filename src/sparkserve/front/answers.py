@@ -45,7 +45,10 @@ class Answer(NamedTuple):
 
 def route(target: bytes) -> str:
     """The decoded path of a request's target, which is what the engine would route by."""
-    return unquote(urlsplit(target.decode("latin-1")).path).rstrip("/") or "/"
+    try:
+        return unquote(urlsplit(target.decode("latin-1")).path).rstrip("/") or "/"
+    except ValueError:  # half an IPv6 address; the engine may say what it thinks of that
+        return "/"
 
 
 def proves_token(data: bytes) -> bool:

@@ -8,6 +8,7 @@ prefill of a million tokens is not taken for a hang: each of its chunks is such 
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Canary:
         except TimeoutError:
             failure = f"no answer in {self._lost_s:g} s"
         except OSError as error:
-            failure = str(error)
+            failure = os.strerror(error.errno) if error.errno else str(error)
         self._health.probe_ended(failure)
 
     async def _ask(self) -> str | None:

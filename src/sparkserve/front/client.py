@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 import h11
@@ -199,7 +200,8 @@ class Client(asyncio.Protocol):
             or self._http.they_are_waiting_for_100_continue
         ):
             headers.append((b"connection", b"close"))
-        out = [self.encode(h11.Response(status_code=answer.status, headers=headers))]
+        reason = HTTPStatus(answer.status).phrase.encode()
+        out = [self.encode(h11.Response(status_code=answer.status, headers=headers, reason=reason))]
         # HEAD gets the length of the body, but not the body.
         if not self._is_head:
             out.append(self.encode(h11.Data(data=answer.body)))

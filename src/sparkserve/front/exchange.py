@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 import h11
@@ -48,7 +49,7 @@ class Exchange:
         try:
             upstream = await self._front.pool.connect()
         except (OSError, TimeoutError) as error:
-            reason = str(error) or "timeout"
+            reason = os.strerror(error.errno) if error.errno else str(error) or "timeout"
             self.fail(503, "engine_unreachable", f"The engine takes no connection: {reason}.")
             return
         if self._ended:
