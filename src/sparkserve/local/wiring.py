@@ -41,7 +41,17 @@ def plug(fleet: Fleet, plan: Plan) -> None:
 def unplug(fleet: Fleet, plan: Plan) -> None:
     """Remove a node's namespace with its ends of the cables; its peers then see no carrier."""
     remove(fleet.tools, fleet.names.netns(plan.node.name))
-    _wait_gone(fleet, plan)
+    rank = plan.node.rank
+    ends = {
+        network.port(rank),
+        *(wire.port(rank) for wire in network.wires(fleet.plans) if rank in wire.ends),
+    }
+    deadline = time.monotonic() + _GONE_S
+    # The kernel takes a namespace apart after the command has returned, and not before the last socket in it
+    # is closed, which may be one of the keeper. The names are needed again, so they go now.
+    while (left := ends & {link["ifname"] for link in _links(fleet)}) and time.monotonic() < deadline:
+        lines = "".join(f"link delete {end}\n" for end in sorted(left))
+        fleet.tools.attempt(["ip", "-netns", fleet.names.wires, "-force", "-batch", "-"], text=lines)
     settle(fleet)
 
 
@@ -91,15 +101,3 @@ def _links(fleet: Fleet) -> list[dict[str, Any]]:
         fleet.tools.run(["ip", "-netns", fleet.names.wires, "-json", "link", "show"])
     )
     return found
-
-
-def _wait_gone(fleet: Fleet, plan: Plan) -> None:
-    """The kernel takes interfaces apart after the command has returned; their names are needed again."""
-    rank = plan.node.rank
-    ends = {wire.port(rank) for wire in network.wires(fleet.plans) if rank in wire.ends}
-    ends.add(network.port(rank))
-    deadline = time.monotonic() + _GONE_S
-    while time.monotonic() < deadline:
-        if ends.isdisjoint(link["ifname"] for link in _links(fleet)):
-            return
-        time.sleep(0.01)
