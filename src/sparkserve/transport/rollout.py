@@ -9,18 +9,21 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from pydantic import ValidationError
+
 from sparkserve import commands
 from sparkserve.errors import SparkserveError
 from sparkserve.group.protocol import Status
 from sparkserve.output import phase
-from sparkserve.runner import check
+from sparkserve.runner import check, failed
 from sparkserve.transport.deliver import parallel, switch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from sparkserve.runner import Runner
+    from sparkserve.commands import Command
+    from sparkserve.runner import Result, Runner
 
 RANK = "sparkserve-rank.service"
 FRONT = "sparkserve-front.service"
@@ -60,14 +63,11 @@ def put_into_effect(runner: Runner, closures: Mapping[str, Path]) -> bool:
 def stop(runner: Runner, closures: Mapping[str, object]) -> None:
     """End the group and the supervisors on all nodes (the head first in `closures`); the front stays."""
     head = next(iter(closures))
-    told = runner.run(head, commands.ask_group("stop"))
+    status = _status(runner.run(head, commands.ask_group("stop")))
     deadline = time.monotonic() + STOP_S
     # Without a controller there is nothing to drain: stopping the units ends what is left.
-    while told.code == 0 and time.monotonic() < deadline:
-        status = Status.model_validate_json(told.out)
-        if status.state == "down" and status.phase is None:
-            break
-        told = runner.run(head, commands.wait_group(status.key, LOOK_S))
+    while status is not None and (status.state != "down" or status.phase) and time.monotonic() < deadline:
+        status = _status(runner.run(head, commands.wait_group(status.key, LOOK_S)))
     parallel(runner, closures, lambda node: check(runner, node, commands.stop_units(RANK)))
 
 
@@ -77,14 +77,30 @@ def start_group(runner: Runner, head: str) -> Status:
     Raises `GROUP.BOOT` with the reason, which names the rank, when it gives up.
     """
     with phase("Start the group") as detail:
-        status = Status.model_validate_json(check(runner, head, commands.ask_group("start")))
+        status = _asked(runner, head, commands.ask_group("start"))
         while status.state != "up":
             if not status.wanted:
                 raise _gave_up(status)
             detail(_words(status))
-            out = check(runner, head, commands.wait_group(status.key, LOOK_S))
-            status = Status.model_validate_json(out)
+            status = _asked(runner, head, commands.wait_group(status.key, LOOK_S))
     return status
+
+
+def _asked(runner: Runner, head: str, command: Command) -> Status:
+    """The status that `command` prints. Raises `NODE.COMMAND` without one."""
+    result = runner.run(head, command)
+    status = _status(result)
+    if status is None:
+        raise failed(head, command, f"exit code {result.code}: {(result.err or result.out).strip()[-300:]}")
+    return status
+
+
+def _status(result: Result) -> Status | None:
+    """The status in a command's output; None also for that of another version of the harness."""
+    try:
+        return Status.model_validate_json(result.out) if result.code == 0 else None
+    except ValidationError:
+        return None
 
 
 def _in_effect(runner: Runner, node: str, closure: Path, is_head: bool) -> bool:

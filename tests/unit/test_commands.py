@@ -1,0 +1,92 @@
+"""Every command line that goes to a node, compared whole."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sparkserve import commands
+from sparkserve.commands import Command, Safety
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+P = "/nix/store/00000000000000000000000000000000-host"
+HOLD = 'mkdir -p "$1" && ln -sfn "$3" "$1/.$2" && mv -T "$1/.$2" "$1/$2"'
+STOP = 'for unit; do systemctl cat "$unit" >/dev/null 2>&1 || continue; systemctl stop "$unit" || exit; done'
+LINES = [
+    (commands.hold("incoming", P), 2, f"sh -c '{HOLD}' hold /nix/var/nix/gcroots/sparkserve incoming {P}"),
+    (commands.release("incoming"), 2, "rm -f /nix/var/nix/gcroots/sparkserve/incoming"),
+    (commands.sync("/nix/store"), 2, "sync -f /nix/store"),
+    (commands.verify(P), 1, "nix --extra-experimental-features nix-command "
+     f"store verify --recursive --no-trust {P}"),
+    (commands.was_verified(P), 1, f"grep -qxF {P} /run/sparkserve/verified"),
+    (commands.note_verified(P), 2, f"""sh -c 'mkdir -p "${{1%/*}}" && echo "$2" >>"$1"' \
+note /run/sparkserve/verified {P}"""),
+    (commands.set_profile(P), 2, f"nix-env --profile /nix/var/nix/profiles/sparkserve --set {P}"),
+    (commands.current(), 1, "readlink -e /nix/var/nix/profiles/sparkserve"),
+    (commands.activate(P), 2, f"{P}/bin/activate"),
+    (commands.copy_closure("spark-1", P), 2, f"nix copy --to ssh://spark-1 {P}"),
+    (commands.ask_group("status"), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank ask "
+     "/nix/var/nix/profiles/sparkserve status"),
+    (commands.ask_group("stop"), 3, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank ask "
+     "/nix/var/nix/profiles/sparkserve stop"),
+    (commands.wait_group("1/up", 10), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank wait "
+     "/nix/var/nix/profiles/sparkserve 1/up --seconds 10"),
+    (commands.shown_units("a.service", "b.service"), 1,
+     "systemctl show --property=Id,ActiveState,ExecStart,NeedDaemonReload a.service b.service"),
+    (commands.start_units("a.service"), 2,
+     """sh -c 'systemctl reset-failed "$@" 2>/dev/null; exec systemctl start "$@"' - a.service"""),
+    (commands.stop_units("a.service"), 3, f"sh -c '{STOP}' stop a.service"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "safety", "line"), LINES, ids=[line[2].split("/")[0][:20] for line in LINES]
+)
+def test_lines(command: Command, safety: int, line: str) -> None:
+    assert command.line() == line
+    assert command.safety == Safety(safety)
+
+
+def test_ssh_line() -> None:
+    command = commands.reads("echo", "a b", "$HOME", "it's")
+    assert commands.ssh("/run/c/config", "/run/c", "spark-1", command) == [
+        *["ssh", "-F", "/run/c/config", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"],
+        *["-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3", "-o", "ControlMaster=auto"],
+        *["-o", "ControlPath=/run/c/%C", "-o", "ControlPersist=20", "-T", "spark-1", "--"],
+        """echo 'a b' '$HOME' 'it'"'"'s'""",
+    ]
+
+
+@pytest.mark.parametrize(
+    "word", ["a b", "$(touch x)", "it's", "*", "a\nb", "", "~", "ü", "-n", "a;b", '"', "\\"]
+)
+def test_a_shell_at_the_other_end_gets_the_same_words(word: str) -> None:
+    command = commands.reads("printf", "%s", word, "end")
+    assert shlex.split(command.line()) == list(command.argv)
+    out = subprocess.run(["sh", "-c", command.line()], capture_output=True, text=True, check=True).stdout
+    assert out == f"{word}end"
+
+
+def test_hold_and_release_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "HOLDS", str(tmp_path / "roots"))
+    for target in ("/nix/store/a", "/nix/store/b"):
+        subprocess.run(commands.hold("incoming", target).argv, check=True)
+        assert (tmp_path / "roots/incoming").readlink().name == target[-1]
+    subprocess.run(commands.release("incoming").argv, check=True)
+    assert list((tmp_path / "roots").iterdir()) == []
+
+
+def test_generations_lists_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "PROFILE", str(tmp_path / "sparkserve"))
+    ask = commands.generations()
+    assert subprocess.run(ask.argv, capture_output=True, text=True, check=True).stdout == ""
+    for number, target in ((1, "/nix/store/a"), (12, "/nix/store/b")):
+        (tmp_path / f"sparkserve-{number}-link").symlink_to(target)
+    (tmp_path / "sparkserve").symlink_to("sparkserve-12-link")
+    out = subprocess.run(ask.argv, capture_output=True, text=True, check=True).stdout
+    assert sorted(out.splitlines()) == ["1 /nix/store/a", "12 /nix/store/b", "current 12"]

@@ -1,0 +1,157 @@
+"""The order of a delivery and of a rollout, on a recorded runner."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkserve import commands
+from sparkserve.errors import SparkserveError
+from sparkserve.group.protocol import Status
+from sparkserve.runner import Recorded, Result
+from sparkserve.transport import deliver, rollout
+
+PATH = Path("/nix/store/00000000000000000000000000000000-host")
+LAYER = "/nix/store/11111111111111111111111111111111-layer"
+NODES = {"spark-0": PATH, "spark-1": PATH}
+Answers = dict[tuple[str, str] | str, Result]
+NOT_YET: Answers = {commands.was_verified(str(PATH)).line(): Result(1)}
+
+
+def lines(*made: commands.Command) -> list[str]:
+    return [command.line() for command in made]
+
+
+def test_held_copied_synced_and_read_before_anything_else() -> None:
+    runner = Recorded(NOT_YET)
+    deliver.deliver(runner, NODES)
+    for node in NODES:
+        assert runner.of(node) == lines(
+            commands.hold("incoming", str(PATH)),
+            commands.copy_closure(node, str(PATH)),
+            commands.sync("/nix/store"),
+            commands.was_verified(str(PATH)),
+            commands.verify(str(PATH)),
+            commands.note_verified(str(PATH)),
+        )
+
+
+def test_verified_once_per_power_on() -> None:
+    runner = Recorded()
+    deliver.deliver(runner, {"spark-0": PATH})
+    assert commands.verify(str(PATH)).line() not in runner.of("spark-0")
+
+
+class Damaged(Recorded):
+    """Says that a path was modified until it has been restored `times` times."""
+
+    def __init__(self, times: int, text: str) -> None:
+        super().__init__(NOT_YET)
+        self.times, self.text = times, text
+
+    def run(self, node: str, command: commands.Command, **given: Any) -> Result:
+        result = super().run(node, command, **given)
+        if command == commands.restore(LAYER):
+            self.times -= 1
+        if command == commands.verify(str(PATH)) and self.times > 0:
+            return Result(2, "", self.text)
+        return result
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"path '{LAYER}' was modified! expected hash 'sha256:a', got 'sha256:b'",
+        f"warning: {PATH}\nerror: getting status of '{LAYER}/bin/x': No such file or directory",
+    ],
+)
+def test_what_is_damaged_is_sent_again_and_read_again(text: str) -> None:
+    runner = Damaged(1, text)
+    deliver.deliver(runner, {"spark-0": PATH})
+    assert runner.of("spark-0")[4:] == [
+        commands.verify(str(PATH)).line(),
+        f"nix-store --dump {LAYER} | {commands.restore(LAYER).line()}",
+        commands.verify(str(PATH)).line(),
+        commands.note_verified(str(PATH)).line(),
+    ]
+
+
+def test_what_stays_damaged_is_an_error() -> None:
+    with pytest.raises(SparkserveError, match="1 damaged paths after a repair") as caught:
+        deliver.deliver(Damaged(2, f"path '{LAYER}' was modified!"), {"spark-0": PATH})
+    assert caught.value.id == "NODE.STORE"
+
+
+def test_a_verification_that_says_nothing_useful_is_an_error() -> None:
+    with pytest.raises(SparkserveError, match="exit code 2: out of memory"):
+        deliver.deliver(Damaged(1, "out of memory"), {"spark-0": PATH})
+
+
+def test_the_first_nodes_error_is_raised_and_the_others_told(capsys: pytest.CaptureFixture[str]) -> None:
+    runner = Recorded({commands.sync("/nix/store").line(): Result(1, "", "disk gone")})
+    with pytest.raises(SparkserveError, match="where: spark-0"):
+        deliver.deliver(runner, NODES)
+    assert "where: spark-1" in capsys.readouterr().err
+
+
+def test_generations() -> None:
+    out = "current 2\n1 /nix/store/a\n10 /nix/store/c\n2 /nix/store/b\n"
+    runner = Recorded({commands.generations().line(): Result(0, out)})
+    assert deliver.generations(runner, "spark-0") == [
+        deliver.Generation(1, "/nix/store/a", False),
+        deliver.Generation(2, "/nix/store/b", True),
+        deliver.Generation(10, "/nix/store/c", False),
+    ]
+
+
+def status(**fields: Any) -> Result:
+    value = {
+        **{"fleet": "f", "fleet_id": "0", "state": "down", "reason": "", "wanted": True, "number": 1},
+        **{"since": 0.0, "phase": None, "phase_s": None, "ranks": (), "starts": (), **fields},
+    }
+    return Result(0, Status.model_validate(value).model_dump_json())
+
+
+def test_nothing_to_do_when_all_units_run_the_closure() -> None:
+    unit = "Id={}\nActiveState=active\nExecStart={{ path={}/bin/sparkserve }}"
+    rank, front = (unit.format(name, PATH) for name in (rollout.RANK, rollout.FRONT))
+    answers: Answers = {
+        commands.current().line(): Result(0, f"{PATH}\n"),
+        commands.shown_units(rollout.RANK, rollout.FRONT).line(): Result(0, f"{rank}\n\n{front}\n"),
+        commands.shown_units(rollout.RANK).line(): Result(0, f"{rank}\n"),
+    }
+    assert rollout.put_into_effect(Recorded(answers), NODES) is False
+    dead = Result(0, rank.replace("=active", "=failed"))
+    runner = Recorded({**answers, ("spark-1", commands.shown_units(rollout.RANK).line()): dead})
+    assert rollout.put_into_effect(runner, NODES) is True
+
+
+def test_rollout_stops_all_then_workers_before_the_head() -> None:
+    runner = Recorded({commands.ask_group("stop").line(): status()})
+    assert rollout.put_into_effect(runner, NODES) is True
+    asked = [(node, line) for node, line in runner.asked if "show" not in line and "readlink" not in line]
+    stops = {(node, commands.stop_units(rollout.RANK).line()) for node in NODES}
+    assert asked[0] == ("spark-0", commands.ask_group("stop").line())
+    assert set(asked[1:3]) == stops
+    change = lines(
+        commands.set_profile(str(PATH)),
+        commands.sync("/nix"),
+        commands.release("incoming"),
+        commands.activate(str(PATH)),
+    )
+    assert asked[3:11] == [("spark-1", line) for line in change] + [("spark-0", line) for line in change]
+    assert set(asked[11:]) == {
+        ("spark-0", commands.start_units(rollout.RANK, rollout.FRONT).line()),
+        ("spark-1", commands.start_units(rollout.RANK).line()),
+    }
+
+
+def test_a_start_that_gives_up_says_why() -> None:
+    runner = Recorded(
+        {commands.ask_group("start").line(): status(wanted=False, reason="given up; rank 1 died")}
+    )
+    with pytest.raises(SparkserveError, match="rank 1 died") as caught:
+        rollout.start_group(runner, "spark-0")
+    assert caught.value.id == "GROUP.BOOT"
