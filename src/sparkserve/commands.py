@@ -193,5 +193,6 @@ def start_units(*units: str) -> Command:
 
 def stop_units(*units: str) -> Command:
     """Stop systemd units, and with them what they run; no harm when a node has never had them."""
-    script = 'for unit; do systemctl cat "$unit" >/dev/null 2>&1 || continue; systemctl stop "$unit" || exit; done'
+    known = 'systemctl cat "$unit" >/dev/null 2>&1'
+    script = f'for unit; do {known} || continue; systemctl stop "$unit" || exit; done'
     return Command(("sh", "-c", script, "stop", *units), Safety.STOPS_SERVING, 120.0)

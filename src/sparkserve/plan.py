@@ -111,8 +111,8 @@ class Group(_Frozen):
     """How the engine runs as one group over the nodes.
 
     `rendezvous_ports` are the first and the last that boots take turns with. At most `start_limit` starts in
-    `start_window_s` seconds. `canary_s`: how often an idle group is asked for a token; `lost_s`: how long it may
-    give none, or a rank say nothing, before the boot ends.
+    `start_window_s` seconds. `canary_s`: how often an idle group is asked for a token. `lost_s`: how long it
+    may give none before clients are refused; a rank may say nothing for half of it.
     """
 
     size: Annotated[int, Field(ge=1)]
