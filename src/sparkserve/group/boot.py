@@ -16,11 +16,15 @@ if TYPE_CHECKING:
 
 
 class Over(Exception):  # noqa: N818 - an end, not always an error
-    """The boot ends. `again` is whether another one may go better by itself."""
+    """The boot ends: a sentence, and lines of the log of the rank at fault.
 
-    def __init__(self, reason: str, *, again: bool = True) -> None:
+    `again` is whether another one may go better by itself.
+    """
+
+    def __init__(self, reason: str, *, log: str = "", again: bool = True) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.log = log
         self.again = again
 
 
@@ -57,7 +61,7 @@ class Boot:
             case protocol.Beat() if message.trouble:
                 raise Over(f"{name}: {message.trouble}")
             case protocol.Ended():
-                raise Over(f"{name}: {message.reason}")
+                raise Over(f"{name}: {message.reason}", log=message.log)
             case protocol.Bye():
                 raise Over(f"{name}: {message.reason}")
 

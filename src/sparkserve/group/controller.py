@@ -51,7 +51,7 @@ class Controller:
         self._file = run / "group.json"
         self._front = FrontWatch(run / "front.json")
         self._memory_file = state / "group.json"
-        self.memory = memory.load(self._memory_file)
+        self.memory = memory.load(self._memory_file).interrupted("the head's supervisor died, or its node")
         self.state = files.Group(state="down")
         self.boot: Boot | None = None
         self._not_before = 0.0
@@ -144,9 +144,10 @@ class Controller:
                 drain_s = EXIT_S if self.state.state == "up" else 0.0
                 await self._drain(name)
         finally:
-            console.print(f"Boot {number} ends: {over.reason}", markup=False)
+            console.print(f"Boot {number} ends: {over.reason}\n{over.log}".strip(), markup=False)
             self._last = over.reason
-            self._remember(self.memory.changed(number, ended_at=time.time(), reason=over.reason))
+            end = {"ended_at": time.time(), "reason": over.reason, "log": over.log}
+            self._remember(self.memory.changed(number, **end))
             if not over.again:
                 reason = f"{over.reason} (it would fail again)"
                 self._remember(self.memory.model_copy(update={"wanted": False, "reason": reason}))

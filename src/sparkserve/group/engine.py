@@ -8,7 +8,7 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
-from sparkserve.engine import log, namespace, procfs, runner
+from sparkserve.engine import namespace, procfs, runner
 from sparkserve.group.launch import launch
 from sparkserve.group.phases import ADAPTER_LINE, reached
 
@@ -77,13 +77,13 @@ class RankEngine:
         return f"process {stopped[0]} of the engine is stopped (SIGSTOP)" if stopped else ""
 
     def ended(self) -> str | None:
-        """How it ended, in words with the last lines of its log; None while it runs."""
+        """How it ended, in words; None while it runs."""
         if self.monitor.poll() is None and (self.launcher is None or self.launcher.alive()):
             return None
         code = namespace.exit_code(self._status)
         # Without a report bubblewrap itself failed, and says why in the log.
         how = namespace.how(self.monitor.poll() if code is None else code)
-        return f"its engine {how}; its last lines:\n{log.tail(self.log)}"
+        return f"its engine {how}"
 
     def terminate(self) -> None:
         """Ask it to finish. SGLang's other ranks finish when the head tells them to."""

@@ -36,6 +36,11 @@ class Memory(BaseModel):
         starts = [s.model_copy(update=fields) if s.number == number else s for s in self.starts]
         return self.model_copy(update={"starts": tuple(starts)})
 
+    def interrupted(self, reason: str) -> Memory:
+        """With an end for starts that had none when their controller was gone."""
+        starts = [s if s.reason else s.model_copy(update={"reason": reason}) for s in self.starts]
+        return self.model_copy(update={"starts": tuple(starts)})
+
     def recent(self, now: float, window_s: float) -> int:
         """How many starts count at unix time `now`."""
         return sum(1 for s in self.starts if s.number > self.forgiven and 0 <= now - s.at < window_s)

@@ -100,11 +100,12 @@ class Beat(_Message):
 
 
 class Ended(_Message):
-    """The engine ended by itself."""
+    """The engine ended by itself; `log` has its last lines."""
 
     type: Literal["ended"] = "ended"
     number: int
     reason: str
+    log: str = ""
 
 
 class Stop(_Message):
@@ -152,13 +153,14 @@ class RankStatus(_Message):
 
 
 class PastStart(_Message):
-    """A start of the group: unix times, and why it ended ("" while it runs)."""
+    """A start of the group: unix times, why it ended ("" while it runs), what the rank at fault logged."""
 
     number: int
     at: float
     up_at: float | None = None
     ended_at: float | None = None
     reason: str = ""
+    log: str = ""
 
 
 class Status(_Message):

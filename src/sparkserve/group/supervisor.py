@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sparkserve.engine import chat, procfs
+from sparkserve.engine import chat, log, procfs
 from sparkserve.errors import SparkserveError
 from sparkserve.group import boot_logs, preflight, protocol, run_files
 from sparkserve.group.channel import connect
@@ -166,7 +166,7 @@ class Supervisor:
                 for line in engine.read():
                     await channel.send(protocol.Adapter(number=number, line=line))
                 self._kill(reason)
-                await channel.send(protocol.Ended(number=number, reason=reason))
+                await channel.send(protocol.Ended(number=number, reason=reason, log=log.tail(engine.log)))
             await asyncio.sleep(LOOK_S)
 
     def _listens(self) -> bool:

@@ -122,7 +122,7 @@ def _gave_up(status: Status) -> SparkserveError:
     return SparkserveError(
         "GROUP.BOOT",
         expected="all ranks up as one group",
-        found=status.reason,
+        found=f"{status.reason}\n{status.starts[-1].log if status.starts else ''}".strip(),
         where=status.fleet,
         do="The ranks' logs: ./sparkserve logs. When the cause is gone: ./sparkserve up.",
     )
