@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 P = "/nix/store/00000000000000000000000000000000-host"
 HOLD = 'mkdir -p "$1" && ln -sfn "$3" "$1/.$2" && mv -T "$1/.$2" "$1/$2"'
 STOP = 'for unit; do systemctl cat "$unit" >/dev/null 2>&1 || continue; systemctl stop "$unit" || exit; done'
+RESTORE = (
+    'new="/nix/store/.sparkserve-$$" && rm -rf "$new" && nix-store --restore "$new" && '
+    'chmod -R a-w "$new" && rm -rf "$1" && mv -T "$new" "$1" && sync -f /nix/store'
+)
 LINES = [
     (commands.hold("incoming", P), 2, f"sh -c '{HOLD}' hold /nix/var/nix/gcroots/sparkserve incoming {P}"),
     (commands.release("incoming"), 2, "rm -f /nix/var/nix/gcroots/sparkserve/incoming"),
@@ -26,6 +30,7 @@ LINES = [
     (commands.was_verified(P), 1, f"grep -qxF {P} /run/sparkserve/verified"),
     (commands.note_verified(P), 2, f"""sh -c 'mkdir -p "${{1%/*}}" && echo "$2" >>"$1"' \
 note /run/sparkserve/verified {P}"""),
+    (commands.restore(P), 2, f"sh -c '{RESTORE}' restore {P}"),
     (commands.set_profile(P), 2, f"nix-env --profile /nix/var/nix/profiles/sparkserve --set {P}"),
     (commands.current(), 1, "readlink -e /nix/var/nix/profiles/sparkserve"),
     (commands.activate(P), 2, f"{P}/bin/activate"),
