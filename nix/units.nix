@@ -29,7 +29,7 @@ let
       After = "network.target";
     };
     Service = hardening // {
-      Type = "exec";
+      Type = "notify";
       ExecStart = "@out@/bin/sparkserve rank run @out@";
       # Also after a kill -9: nobody may go on reading that the group is up.
       ExecStopPost = "@out@/bin/sparkserve rank gone @out@";

@@ -43,18 +43,23 @@ class Copy(NamedTuple):
         return json.loads(self.run(*arguments, "--json")[1])
 
 
-def make(path: Path) -> Copy:
-    """Copy what git tracks into the folder `path`, and take a free port."""
+def make(path: Path, networks: dict[str, str] | None = None) -> Copy:
+    """Copy what git tracks into the folder `path`, and take a free port.
+
+    Fleets named in `networks` get that management network in place of 10.77.0, such as "10.79.5".
+    """
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=SOURCE, capture_output=True, text=True, check=True)
     for name in filter(None, listed.stdout.split("\0")):
         (path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(SOURCE / name, path / name, follow_symlinks=False)
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    fleet = path / "hosts/local-single/fleet.nix"
-    text = fleet.read_text()
-    assert "serving.port = 8888;" in text
-    fleet.write_text(text.replace("serving.port = 8888;", f"serving.port = {port};"))
+    for name, network in {"local-single": "", **(networks or {})}.items():
+        fleet = path / f"hosts/{name}/fleet.nix"
+        text = fleet.read_text()
+        assert "serving.port = 8888;" in text
+        text = text.replace("serving.port = 8888;", f"serving.port = {port};")
+        fleet.write_text(text.replace("10.77.0.", f"{network}."))
     for argv in (["init", "--quiet"], ["add", "--all"]):
         subprocess.run(["git", *argv], cwd=path, check=True)
     return Copy(path, port)

@@ -58,9 +58,13 @@ class Controller:
         self._last = self.memory.starts[-1].reason if self.memory.starts else ""
         self._woken = asyncio.Event()
 
-    async def serve(self) -> None:
-        """Listen and run boots until cancelled; then nothing runs. Raises OSError when the port is taken."""
+    async def serve(self, listening: Callable[[], None] = lambda: None) -> None:
+        """Listen, say so, and run boots until cancelled; then nothing runs.
+
+        Raises OSError when the port is taken.
+        """
         server = await self.members.listen()
+        listening()
         try:
             while True:
                 hindrance = self._hindrance()

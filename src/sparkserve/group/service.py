@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+import socket
 from typing import TYPE_CHECKING
 
 from sparkserve import plan as plans
@@ -26,8 +28,19 @@ def run(path: Path) -> None:
     parts = [supervisor.serve()]
     if plan.node.rank == 0:
         controller = Controller(plan, closure, run=run_files.RUN, state=run_files.STATE)
-        parts.append(controller.serve())
+        parts.append(controller.serve(_ready))
+    else:
+        _ready()
     asyncio.run(_until_stopped(parts))
+
+
+def _ready() -> None:
+    """Tell systemd that `systemctl start` may return: whoever asks the controller next is heard."""
+    address = os.environ.get("NOTIFY_SOCKET")
+    if address:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
+            made.connect(address.replace("@", "\0", 1))
+            made.send(b"READY=1")
 
 
 async def _until_stopped(parts: list) -> None:  # type: ignore[type-arg]

@@ -1,0 +1,121 @@
+"""A real group for tests: the closures of this checkout on nodes of their own, with real SGLang."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+import engine_copy
+import pytest
+from nodes import attempt, ssh
+
+from sparkserve import commands, nix
+from sparkserve.commands import Safety
+from sparkserve.fleet import plans
+from sparkserve.group.protocol import PastStart, Status
+from sparkserve.local import triangle
+from sparkserve.pins import fetch
+from sparkserve.runner import SSH, check
+from sparkserve.transport import deliver, rollout
+from sparkserve.transport.addressed import addressed
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from sparkserve.local.record import Fleet
+
+HEAD = "spark-0"
+UP_S = 300.0  # 25 s on two idle cores; with other work beside it, 110 s were seen
+
+
+class Real(NamedTuple):
+    """Nodes, a runner that may do anything on them, and what they run."""
+
+    fleet: Fleet
+    runner: SSH
+    closures: dict[str, Path]
+    port: int
+
+    def status(self) -> Status:
+        return Status.model_validate_json(check(self.runner, HEAD, commands.ask_group("status")))
+
+    def sh(self, node: str, command: str) -> str:
+        return ssh(self.fleet, node, command)
+
+    def attempt(self, node: str, command: str) -> subprocess.CompletedProcess[str]:
+        return attempt(self.fleet, node, command)
+
+    def health(self) -> int:
+        """The status of /health on this machine's port; 0 when nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=3) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return 0
+
+    def ask(self, question: str) -> str:
+        """One greedy answer."""
+        body = {"model": "smollm2-135m", "messages": [{"role": "user", "content": question}]}
+        url = f"http://127.0.0.1:{self.port}/v1/chat/completions"
+        data = json.dumps({**body, "max_tokens": 16, "temperature": 0}).encode()
+        request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+            text: str = json.load(answer)["choices"][0]["message"]["content"]
+        return text
+
+    def bring_up(self) -> None:
+        """What `up` does on nodes that are on."""
+        rollout.put_into_effect(self.runner, self.closures)
+        rollout.start_group(self.runner, HEAD)
+        self.until("healthy", lambda: self.health() == 200, 30)
+
+    def until(self, what: str, true: Callable[[], bool], seconds: float) -> float:
+        """Wait until `true` is; the seconds that it took."""
+        begin = time.monotonic()
+        while not true():
+            assert time.monotonic() - begin < seconds, f"not within {seconds:.0f} s: {what}"
+            time.sleep(0.1)
+        return time.monotonic() - begin
+
+    def end_of(self, number: int, seconds: float = 20) -> PastStart:
+        """Wait until boot `number` has ended; how."""
+        found: list[PastStart] = []
+
+        def ended() -> bool:
+            found[:] = [each for each in self.status().starts if each.number == number and each.ended_at]
+            return bool(found)
+
+        took = self.until(f"end of boot {number}", ended, seconds)
+        sys.stderr.write(f"boot {number} ended after {took:.1f} s: {found[0].reason}\n")
+        return found[0]
+
+
+@contextmanager
+def real(folder: Path, network: str) -> Iterator[Real]:
+    """A served group on three nodes; afterwards nothing of it is left."""
+    copy = engine_copy.make(folder, {"local-triangle": network})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARKSERVE_CHECKOUT", str(copy.path))
+        found = plans.load("local-triangle")
+        engine = found[0].engine
+        fetch.fetch(["stage0", "base", "tools", "harness", "node", engine.package, engine.model], [], None)
+        names = [plan.node.name for plan in found]
+        built = addressed(nix.build([f"host-local-triangle-{name}" for name in names]))
+        try:
+            fleet = triangle.power_on(found)
+            with SSH(fleet.ssh_config, Safety.STOPS_SERVING, fleet.environment) as runner:
+                made = Real(fleet, runner, dict(zip(names, built, strict=True)), found[0].serving.port)
+                deliver.deliver(runner, made.closures)
+                made.bring_up()
+                yield made
+        finally:
+            triangle.down("local-triangle", disks=True)
