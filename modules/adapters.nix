@@ -31,5 +31,7 @@ in
     declared;
 
   config.adapters = lib.mkIf (config.fleet.topology != "single")
-    (lib.genAttrs profile.group.adapters (_: { enable = mkDefault true; }));
+    (lib.mapAttrs
+      (_: settings: { enable = mkDefault true; settings = lib.mapAttrs (_: mkDefault) settings; })
+      profile.group.adapters);
 }

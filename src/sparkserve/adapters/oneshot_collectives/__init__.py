@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from sparkserve.adapters.contract import Failure
@@ -39,6 +40,9 @@ class Adapter:
             split_bytes=self._settings["split_bytes"],
         )
         self._collectives = Collectives(mesh)
+        if self._settings["pin"]:
+            cores = sorted(os.sched_getaffinity(0))
+            os.sched_setaffinity(0, {cores[group.rank % len(cores)]})
 
     def all_reduce(self, original: Callable[..., Any], group: Any, input_: torch.Tensor) -> torch.Tensor:
         """GroupCoordinator.all_reduce: the sum replaces the input, as on SGLang's CPU path."""

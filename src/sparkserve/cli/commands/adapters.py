@@ -145,7 +145,7 @@ def _prose(each: Declaration) -> str:
 
 Exactness: {each.exactness}
 Memory:    {each.memory}
-Effect:    {each.effect}
+Effect:    {" ".join(each.effect.split())}
 Upstream:  {each.upstream}
 Conflicts: {", ".join(each.conflicts) or "none"}
 Put around:
