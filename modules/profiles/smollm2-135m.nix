@@ -40,6 +40,9 @@
     args = [
       # It is for accelerators that see each other's memory; asked for, it only logs that it cannot.
       "--disable-custom-all-reduce"
+      # Without it idle ranks ask each other for work without rest: a whole core, and 650 kB a second of gloo on the
+      # management network; with it 0.04 cores and 1 kB.
+      "--sleep-on-idle"
     ];
 
     env = {
