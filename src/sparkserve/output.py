@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
     from sparkserve.errors import SparkserveError
 
-console = Console(stderr=True, highlight=False, soft_wrap=True)
+# What is printed often comes from others: rich would read "[a-z]" in it as a style, stop at "[/bin]", and
+# make a picture of ":key:".
+_plain = partial(Console, highlight=False, markup=False, emoji=False)
+console = _plain(stderr=True, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -33,8 +37,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*columns, box=None, pad_edge=False)
     for row in rows:
         table.add_row(*row)
-    out = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
-    out.print(table)
+    _plain(width=None if sys.stdout.isatty() else 200).print(table)
 
 
 def print_error(error: SparkserveError, *, as_json: bool) -> None:
@@ -42,8 +45,8 @@ def print_error(error: SparkserveError, *, as_json: bool) -> None:
     if as_json:
         print_json(error.as_dict())
         return
-    console.print(f"[bold red]{error.id}[/] expected {error.expected},", markup=True, end=" ")
-    console.print(f"found {error.found} ({error.where}). {error.do}", markup=False)
+    rest = f" expected {error.expected}, found {error.found} ({error.where}). {error.do}"
+    console.print(Text.assemble((error.id, "bold red"), rest))
 
 
 @contextmanager
@@ -54,7 +57,7 @@ def phase(name: str) -> Iterator[Callable[[str], None]]:
     line is printed, so that logs stay short.
     """
     start = time.monotonic()
-    # Text, not str: rich reads the brackets of a build's output as markup, and stops at "[/bin/sh]".
+    # Text: a spinner reads a str as markup, whatever its console is told.
     with console.status(Text(name)) as status:
 
         def detail(text: str) -> None:

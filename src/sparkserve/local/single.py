@@ -64,7 +64,7 @@ def take_down(fleet: str) -> bool:
             try:
                 run = files.load()
             except SparkserveError as error:
-                console.print(f"{error.where} is damaged and removed ({error.found}).", markup=False)
+                console.print(f"{error.where} is damaged and removed ({error.found}).")
                 run = None
                 files.remove()
             if run is None:
@@ -104,7 +104,7 @@ def _running(files: NodeFiles) -> Run | None:
     try:
         run = files.load()
     except SparkserveError as error:
-        console.print(f"{error.where} is damaged and removed ({error.found}).", markup=False)
+        console.print(f"{error.where} is damaged and removed ({error.found}).")
         files.remove()
         return None
     if run is not None and not run.alive():

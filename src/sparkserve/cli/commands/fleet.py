@@ -35,9 +35,7 @@ def new(name: str) -> None:
     from sparkserve.output import console
 
     create(name)
-    console.print(
-        f"hosts/{name}/fleet.nix is yours to edit; then: ./sparkserve fleet show {name}", markup=False
-    )
+    console.print(f"hosts/{name}/fleet.nix is yours to edit; then: ./sparkserve fleet show {name}")
 
 
 @command.command("list", epilog="Example: ./sparkserve fleet list --json")

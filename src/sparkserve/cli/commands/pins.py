@@ -59,9 +59,9 @@ def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: s
     today = datetime.datetime.now(datetime.UTC).date()
     changes = locking.lock(profiles or profile.names(), given, mirror, dry_run=dry_run, today=today)
     for change in changes:
-        console.print(f"{change.profile}: {len(change.lines)} changes", markup=False)
+        console.print(f"{change.profile}: {len(change.lines)} changes")
         for line in change.lines:
-            console.print(f"  {line}", markup=False)
+            console.print(f"  {line}")
     if dry_run:
         console.print("No list was written (--dry-run).")
 
@@ -79,7 +79,7 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> 
     from sparkserve.pins import model
 
     got = fetching.fetch(profiles or model.known(), given, mirror)
-    console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.", markup=False)
+    console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.")
 
 
 @command.command(epilog="Examples:  ./sparkserve pins check   ./sparkserve pins check base tools --json")

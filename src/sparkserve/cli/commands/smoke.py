@@ -41,7 +41,7 @@ def command(fleet: str, as_json: bool) -> None:
     if as_json:
         print_json(result)
         return
-    console.print(str(result["answer"]), markup=False)
+    console.print(str(result["answer"]))
     console.print(
         f"first token after {result['ttft_s']} s, then {result['tokens_per_s']} tokens/s; "
         f"the whole answer of {result['completion_tokens']} tokens in {result['seconds']} s"
