@@ -202,3 +202,6 @@ def test_downloads_are_divided_by_size_and_target() -> None:
     assert got[1] == ["large"]
     assert [len(batch) for batch in got[2:]] == [12, 8, 1]
     assert got[-1] == ["stranger"]
+
+    both = {pin(name="openai", version=v, file=f"openai-{v}.whl"): TARGET for v in ("2.8.0", "3.57.0")}
+    assert [len(batch) for batch in fetch.batches(both)] == [1, 1]

@@ -45,7 +45,7 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> 
 def batches(files: Mapping[Pin, Target]) -> Iterator[list[Pin]]:
     """Divide pins into downloads: a suite's debs in one, large wheels alone and first, small ones together.
 
-    All pins of a batch have one target.
+    All pins of a batch have one target, and no two the same name: pip refuses two versions in one call.
     """
     debs = [pin for pin in files if pin.kind == "deb"]
     for suite in sorted({files[pin].debian for pin in debs}):
@@ -53,7 +53,8 @@ def batches(files: Mapping[Pin, Target]) -> Iterator[list[Pin]]:
     batch: list[Pin] = []
     for pin in sorted((p for p in files if p.kind == "wheel"), key=lambda p: (-p.size, p.file)):
         full = len(batch) == _BATCH_FILES or sum(p.size for p in batch) + pin.size > _BATCH_BYTES
-        if batch and (full or files[pin] != files[batch[0]]):
+        twice = any(p.name == pin.name for p in batch)
+        if batch and (full or twice or files[pin] != files[batch[0]]):
             yield batch
             batch = []
         batch.append(pin)
