@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROC = Path("/proc")
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,6 @@ class Process:
 class Stat(NamedTuple):
     """The fields of /proc/PID/stat that matter here. `start` is in clock ticks after boot."""
 
-    name: str
     state: str
     parent: int
     start: int
@@ -105,10 +103,9 @@ def _stat(pid: int) -> Stat | None:
         text = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return None
-    # The name stands in parentheses and may itself hold spaces and parentheses.
-    name, _, rest = text.partition("(")[2].rpartition(")")
-    fields = rest.split()
-    return Stat(name, fields[0], int(fields[1]), int(fields[19]))
+    # Before them stands the name in parentheses, which may itself hold spaces and parentheses.
+    fields = text.rpartition(")")[2].split()
+    return Stat(fields[0], int(fields[1]), int(fields[19]))
 
 
 def _all() -> dict[int, Stat]:

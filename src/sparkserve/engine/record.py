@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -50,8 +49,7 @@ class Run(BaseModel):
     @property
     def endpoint(self) -> str:
         """Base URL of the HTTP API."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def alive(self) -> bool:
         """Whether the launcher runs. Its namespace may outlive it: see `leftover`."""
@@ -113,7 +111,7 @@ class NodeFiles(NamedTuple):
         """Write the record in one step: a reader sees the old or the new one, never half."""
         part = self.run.with_suffix(".part")
         part.write_text(run.model_dump_json(by_alias=True, indent=2) + "\n")
-        os.replace(part, self.run)  # noqa: PTH105 - the same call, and atomic by its documentation
+        part.replace(self.run)
 
     def answered(self, run: Run, seconds: float) -> Run:
         """Record that the engine of `run` has just answered a request in `seconds`.

@@ -15,9 +15,8 @@ _LISTEN = "0A"  # state column of /proc/net/tcp
 
 def check(host: str, port: int) -> None:
     """Raise `HOST.PORT`, naming the process that has it if we may know, unless `host`:`port` is free."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        socket.create_server((host, port), family=family).close()
+        socket.create_server((host, port)).close()
     except OSError as error:
         found = os.strerror(error.errno or 0)
         if error.errno == errno.EADDRINUSE:

@@ -61,12 +61,7 @@ def take_down(fleet: str) -> bool:
     found = False
     with lock.held(checkout.state(), fleet):
         for files in nodes(fleet):
-            try:
-                run = files.load()
-            except SparkserveError as error:
-                console.print(f"{error.where} is damaged and removed ({error.found}).")
-                run = None
-                files.remove()
+            run = _recorded(files)
             if run is None:
                 continue
             found = True
@@ -99,14 +94,19 @@ def _plan(fleet: str) -> Plan:
     return found[0]
 
 
-def _running(files: NodeFiles) -> Run | None:
-    """The engine that runs, after cleaning up what a dead one left."""
+def _recorded(files: NodeFiles) -> Run | None:
+    """What the record says; a damaged one is removed, and a line says so."""
     try:
-        run = files.load()
+        return files.load()
     except SparkserveError as error:
         console.print(f"{error.where} is damaged and removed ({error.found}).")
         files.remove()
         return None
+
+
+def _running(files: NodeFiles) -> Run | None:
+    """The engine that runs, after cleaning up what a dead one left."""
+    run = _recorded(files)
     if run is not None and not run.alive():
         console.print(f"The last engine of {files.fleet}/{files.node} is dead; cleaning up after it.")
         process.kill(run, files)

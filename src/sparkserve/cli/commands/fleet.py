@@ -62,10 +62,10 @@ def show(name: str, as_json: bool) -> None:
 
     loaded = plans.load(name)
     head = loaded[0]
-    endpoint = f"http://{head.serving.host}:{head.serving.port}"
     if as_json:
         nodes = head.fleet.model_dump(mode="json")["nodes"]
-        print_json({"fleet": name, "endpoint": endpoint, "model": head.serving.model, "nodes": nodes})
+        serving = {"endpoint": head.serving.endpoint, "model": head.serving.model}
+        print_json({"fleet": name, **serving, "nodes": nodes})
         return
     print_table(
         ("rank", "node", "address"), [(str(n.rank), n.name, str(n.address)) for n in head.fleet.nodes]
@@ -74,7 +74,7 @@ def show(name: str, as_json: bool) -> None:
         ("setting", "value"),
         [
             ("model", head.serving.model),
-            ("endpoint", endpoint),
+            ("endpoint", head.serving.endpoint),
             ("engine", f"{head.engine.package} with {head.engine.model}"),
             ("arguments", " ".join(head.engine.args)),
             ("environment", " ".join(f"{key}={value}" for key, value in head.engine.env.items())),

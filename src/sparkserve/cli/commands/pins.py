@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparkserve.cli import options
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -19,6 +21,7 @@ def _folders_or_urls(_: click.Context, __: click.Parameter, given: tuple[str, ..
     return given
 
 
+_profiles = click.argument("profiles", nargs=-1, metavar="[PROFILE]...")
 _from = click.option(
     "--from",
     "given",
@@ -35,10 +38,6 @@ _mirror = click.option(
 @click.group()
 def command() -> None:
     """Lock, fetch, check and list the pinned packages."""
-
-
-def _profiles(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("profiles", nargs=-1, metavar="[PROFILE]...")(function)
 
 
 @command.command(
@@ -84,7 +83,7 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> 
 
 @command.command(epilog="Examples:  ./sparkserve pins check   ./sparkserve pins check base tools --json")
 @_profiles
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@options.as_json
 def check(profiles: Sequence[str], as_json: bool) -> None:
     """Prove that every pin is in the store with the right bytes (else exit 20: missing, 21: damaged)."""
     from sparkserve import output
@@ -103,7 +102,7 @@ def check(profiles: Sequence[str], as_json: bool) -> None:
     "list", epilog="Examples:  ./sparkserve pins list   ./sparkserve pins list engine-cpu --json"
 )
 @_profiles
-@click.option("--json", "as_json", is_flag=True, help="Print the pins as JSON.")
+@options.as_json
 def list_(profiles: Sequence[str], as_json: bool) -> None:
     """Show the pins of profiles (default: all), with totals."""
     from sparkserve import output
