@@ -1,4 +1,5 @@
-# The pin files as data: profile name -> { debs, wheels, trees }, each a list of store paths with their pins.
+# The pin files as data: profile name -> { debs, wheels }, each a list of pins with their store paths. Tree pins:
+# stage0.nix.
 { fetch }:
 let
   profile = file:

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-sys.path.append(str(Path(__file__).parents[1] / "unit"))
 import engine_values
 import fake_engine
 
