@@ -7,7 +7,7 @@ log=$state/start.log
 child=
 tick=
 
-alone() { # COMMAND: run it while no other ./sparkserve of this checkout does; a second start waits here
+alone() { # COMMAND...: run it while no other ./sparkserve of this checkout does; a second start waits here
   trap 'interrupted INT' INT
   trap 'interrupted TERM' TERM HUP
   if ! { mkdir -p "$state" && exec 9>"$state/lock"; } 2>/dev/null; then
@@ -18,7 +18,7 @@ alone() { # COMMAND: run it while no other ./sparkserve of this checkout does; a
     job flock 9
   fi
   : >"$log"
-  "$1"
+  "$@"
   # The harness must not inherit the lock: it would hold it for as long as a server runs.
   exec 9>&-
   trap - INT TERM HUP
@@ -26,7 +26,8 @@ alone() { # COMMAND: run it while no other ./sparkserve of this checkout does; a
 
 interrupted() { # SIGNAL: passed on as it came, as a start in a script's background has SIGINT ignored
   trap '' INT TERM HUP
-  if [[ $tick ]]; then kill "$tick"; fi
+  # The ticker may be gone: a closing terminal signals it too.
+  if [[ $tick ]]; then kill "$tick" 2>/dev/null || true; fi
   if [[ $child ]]; then
     kill "-$1" -- "-$child" 2>/dev/null || true
     wait "$child" || true
@@ -65,7 +66,7 @@ step() { # TEXT COMMAND...: one visible line; what the command prints goes to th
   fi
   job logged "$@" || code=$?
   if [[ $tick ]]; then
-    kill "$tick"
+    kill "$tick" 2>/dev/null || true
     wait "$tick" 2>/dev/null || true
     tick=
     printf '\r\033[K%s ... ' "$text" >&2
@@ -124,8 +125,8 @@ apt_install() { # PACKAGE. The second try is for old lists and for a dpkg that w
   "${install[@]}" || { dpkg --configure -a && apt-get update -q && "${install[@]}"; }
 }
 
-fetch_pins() {
-  local made_of wheels
+fetch_pins() { # THE USER'S COMMAND...
+  local made_of wheels given=()
   wheels=$(/usr/bin/python3 -I -c 'import json, sys
 pins = json.load(open(sys.argv[1]))["pins"]
 print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))' \
@@ -137,9 +138,11 @@ print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))'
       fail PIN.FETCH "pip to install the harness's wheels" "$(last_error ERROR:)" "$log" \
         "Check pip's index (pip config list) and the network, then run the same command."
   fi
+  # A first `pins fetch --mirror URI` or `--from FOLDER`: where the usual sources lack something, nothing else helps.
+  if [[ "${1-} ${2-}" == "pins fetch" ]]; then given=("${@:3}"); fi
   # Bytecode written into src would belong to root in a user's clone.
-  PYTHONPATH=$checkout/src PYTHONDONTWRITEBYTECODE=1 \
-    job "$state/venv/bin/python" -m sparkserve.cli.main pins fetch stage0 base tools harness 9>&- || exit $?
+  PYTHONPATH=$checkout/src PYTHONDONTWRITEBYTECODE=1 job "$state/venv/bin/python" -m sparkserve.cli.main \
+    pins fetch stage0 base tools harness "${given[@]}" 9>&- || exit $?
   pin_sums >"$state/fetched"
 }
 
@@ -164,7 +167,7 @@ need_namespaces() {
       "Set sysctl user.max_user_namespaces above 0; leave a plain chroot; run a container privileged."
 }
 
-refresh() { # build the harness, unless the start we waited for did
+refresh() { # THE USER'S COMMAND...: build the harness, unless the start we waited for did
   stale || return 0
   [[ -e $checkout/.git ]] ||
     fail HOST.SYSTEM "a git clone (flakes see what git tracks)" "no .git" "$checkout" "Clone it with git."
@@ -175,7 +178,7 @@ refresh() { # build the harness, unless the start we waited for did
   install_missing
   # From before the build: an edit made meanwhile is newer.
   touch "$state/stamp.new"
-  if [[ ! -x $harness || $(pin_sums) != "$(cat "$state/fetched" 2>/dev/null)" ]]; then fetch_pins; fi
+  if [[ ! -x $harness || $(pin_sums) != "$(cat "$state/fetched" 2>/dev/null)" ]]; then fetch_pins "$@"; fi
   step "building the harness" nix build --print-build-logs --out-link "$state/harness" \
     "git+file://$checkout?shallow=1#sparkserve" || build_failed
   local untracked

@@ -50,6 +50,11 @@ def test_first_start_then_nothing_to_do(clone: Clone) -> None:
     assert statistics.median(times) < first / 10
 
 
+def test_first_fetch_takes_the_sources_that_the_user_names(clone: Clone) -> None:
+    err = clone.run("pins", "fetch", "engine-cpu", "--mirror", "http://mirror.example/debian")[2]
+    assert "pins fetch stage0 base tools harness engine-cpu --mirror http://mirror.example/debian\n" in err
+
+
 def test_not_root(clone: Clone) -> None:
     code, out, err = clone.run("up", "--json", under=NOBODY)
     assert (code, out) == (10, "")
