@@ -60,3 +60,14 @@ class SparkserveError(Exception):
             "where": self.where,
             "do": self.do,
         }
+
+
+def not_root(where: str) -> SparkserveError:
+    """The error for a missing right to write."""
+    return SparkserveError(
+        "HOST.ROOT",
+        expected="to run as root",
+        found="no right to write",
+        where=where,
+        do="Run the same command with sudo.",
+    )

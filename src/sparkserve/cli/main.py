@@ -12,7 +12,7 @@ import click
 
 from sparkserve import __version__
 from sparkserve.cli import commands
-from sparkserve.errors import SparkserveError
+from sparkserve.errors import SparkserveError, not_root
 from sparkserve.output import console, print_error
 
 EXIT_INTERRUPTED = 130
@@ -68,7 +68,25 @@ def main(argv: list[str] | None = None) -> None:
         # `sparkserve logs | head`: the reader left. Close stderr so that Python does not complain at exit.
         sys.stderr.close()
         sys.exit(0)
+    except OSError as error:
+        refused = _refused(error)
+        print_error(refused, as_json="--json" in arguments)
+        sys.exit(refused.exit_code)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refused(error: OSError) -> SparkserveError:
+    """The error for what this machine refuses and no command has words of its own for."""
+    where = str(error.filename or "this machine")
+    if isinstance(error, PermissionError):
+        return not_root(where)
+    return SparkserveError(
+        "HOST.SYSTEM",
+        expected="files that can be read and written, and programs that can be run",
+        found=error.strerror or str(error),
+        where=where,
+        do="Repair that, or install what is missing, and run the same command.",
+    )
 
 
 if __name__ == "__main__":

@@ -5,9 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
-from sparkserve.errors import SparkserveError
 from sparkserve.output import console
 
 if TYPE_CHECKING:
@@ -21,7 +20,9 @@ def held(state: Path, fleet: str) -> Iterator[None]:
 
     The kernel frees it when its holder dies, however it dies.
     """
-    with _opened(state / "run" / f"{fleet}.lock") as file:
+    path = state / "run" / f"{fleet}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:  # not truncated: the holder's pid stands in it
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -34,17 +35,3 @@ def held(state: Path, fleet: str) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
-
-
-def _opened(path: Path) -> IO[str]:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a+")  # not truncated: the holder's pid stands in it
-    except PermissionError as error:
-        raise SparkserveError(
-            "HOST.ROOT",
-            expected="to run as root",
-            found="no right to write",
-            where=str(error.filename),
-            do="Run the same command with sudo.",
-        ) from None

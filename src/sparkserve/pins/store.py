@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve import nix
-from sparkserve.errors import SparkserveError
+from sparkserve.errors import SparkserveError, not_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -109,17 +109,6 @@ def keep(paths: Iterable[str]) -> None:
                 temporary.replace(link)
     except PermissionError as error:
         raise not_root(str(error.filename)) from error
-
-
-def not_root(where: str) -> SparkserveError:
-    """The error for a missing right to write."""
-    return SparkserveError(
-        "HOST.ROOT",
-        expected="to run as root",
-        found="no right to write",
-        where=where,
-        do="Run the same command with sudo.",
-    )
 
 
 def disk_full(where: str, found: str = "no space left on the device") -> SparkserveError:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve import checkout
-from sparkserve.errors import SparkserveError
+from sparkserve.errors import SparkserveError, not_root
 from sparkserve.output import console
 from sparkserve.pins import store, tree
 from sparkserve.pins.model import Pin, clean_name
@@ -42,7 +42,7 @@ def locked() -> Iterator[None]:
             folder().mkdir(exist_ok=True)
             yield
     except PermissionError as error:
-        raise store.not_root(str(error.filename)) from error
+        raise not_root(str(error.filename)) from error
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
