@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -218,6 +219,20 @@ def test_an_untracked_fleet(desk: Path) -> None:
     command = said["do"].removeprefix("Run: ").split()
     subprocess.run(command, cwd=checkout, check=True)
     assert sparkserve(checkout, "fleet", "show", "desk").returncode == 0
+
+
+def test_root_leaves_nothing_of_its_own_in_a_users_clone() -> None:
+    # Not tmp_path, which other users may not enter.
+    with tempfile.TemporaryDirectory() as name:
+        clone = Path(name)
+        (clone / "hosts").mkdir()
+        git(clone, "init", "--quiet")
+        for path in (clone, *clone.rglob("*")):
+            os.chown(path, 65534, 65534)
+        done = sparkserve(clone, "fleet", "new", "desk")
+        assert done.returncode == 0, done.stderr
+        assert (clone / ".git/index").exists()
+        assert [path for path in clone.rglob("*") if path.stat().st_uid == 0] == []
 
 
 def test_an_unknown_node(desk: Path) -> None:

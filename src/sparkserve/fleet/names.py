@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import subprocess
 from typing import TYPE_CHECKING
@@ -51,8 +52,12 @@ def untracked(name: str) -> list[str]:
 
 
 def track(path: Path) -> None:
-    """Let git know `path` without its content (`git add -N`): enough for a flake, and nothing is staged."""
-    _git(["git", "add", "--intent-to-add", "--", str(path)])
+    """Let git know `path` without its content (`git add -N`): enough for a flake, and nothing is staged.
+
+    Under sudo as the checkout's owner, who could not add objects beside those that root has added.
+    """
+    owner = checkout.root().stat() if os.geteuid() == 0 else None
+    _git(["git", "add", "--intent-to-add", "--", str(path)], owner)
 
 
 def require_tracked(name: str) -> None:
@@ -68,10 +73,14 @@ def require_tracked(name: str) -> None:
         )
 
 
-def _git(argv: list[str]) -> str:
+def _git(argv: list[str], owner: os.stat_result | None = None) -> str:
+    root = checkout.root()
+    # Another user may not look into root's home.
+    env = nix.environment() | ({"HOME": str(root)} if owner else {})
+    user, group = (owner.st_uid, owner.st_gid) if owner else (None, None)
     try:
         done = subprocess.run(
-            argv, cwd=checkout.root(), env=nix.environment(), capture_output=True, text=True, check=True
+            argv, cwd=root, env=env, user=user, group=group, capture_output=True, text=True, check=True
         )
     except (OSError, subprocess.CalledProcessError) as error:
         said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
@@ -79,7 +88,7 @@ def _git(argv: list[str]) -> str:
             "HOST.SYSTEM",
             expected="git to know the checkout",
             found=said,
-            where=str(checkout.root()),
+            where=str(root),
             do="Get sparkserve with git clone: Nix evaluates what git tracks.",
         ) from error
     return done.stdout
