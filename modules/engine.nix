@@ -3,6 +3,7 @@
 let
   inherit (lib) mkDefault mkOption types;
   cfg = config.engine;
+  packages = lib.attrNames (builtins.readDir ../pkgs);
   profile = import (./profiles + "/${config.serving.model}.nix");
 
   # These follow from other options; given twice, the engine would take the last and the plan would be wrong.
@@ -18,11 +19,11 @@ in
 {
   options.engine = {
     package = mkOption {
-      type = types.nonEmptyStr;
+      type = types.enum packages;
       description = "The engine under pkgs/ that becomes /opt/engine in the engine's root.";
     };
     model = mkOption {
-      type = types.nonEmptyStr;
+      type = types.enum packages;
       description = "The model under pkgs/ that becomes /model in the engine's root.";
     };
     args = mkOption {

@@ -178,6 +178,13 @@ def test_a_wrong_option(desk: Path, old: str, new: str, expected: tuple[str, ...
     assert (said["expected"], said["found"], said["where"], said["do"]) == expected
 
 
+@pytest.mark.parametrize("option", ["engine.package", "engine.model"])
+def test_a_package_that_is_not_there(desk: Path, option: str) -> None:
+    said = error(desk, "serving.port = 8888;", f'{option} = "engine-cup";')
+    assert (said["error"], said["found"]) == ("FLEET.OPTION", '"engine-cup"')
+    assert '"engine-cpu"' in said["expected"]
+
+
 def test_all_failed_assertions_at_once(desk: Path) -> None:
     said = error(
         desk,
