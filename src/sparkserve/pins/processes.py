@@ -37,6 +37,10 @@ def run(
         _running.add(process)
     try:
         out, err = process.communicate()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
     finally:
         with _guard:
             _running.discard(process)
