@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 # As cli/main.py does, a SIGTERM is an interrupt.
 PROGRAM = """
-import signal
+import signal, sys
 from sparkserve.pins import processes
 signal.signal(signal.SIGTERM, signal.default_int_handler)
-processes.run(["sleep", "600"])
+processes.run([sys.executable, "-c", "import time; time.sleep(600)"])
 """
 
 
