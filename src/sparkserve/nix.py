@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from collections import deque
 from importlib.resources import files
 from pathlib import Path
@@ -28,20 +29,23 @@ _OURS = re.compile(
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
-def environment() -> dict[str, str]:
+def environment(safe_directory: str | None = None) -> dict[str, str]:
     """The process environment with the project's Nix settings and git's safe.directory.
+
+    `safe_directory` is the checkout unless given.
 
     The machine's nix.conf is never edited. `sudo` in a user's clone makes git refuse the folder, and Nix 2.8
     then shows git's usage text as its error: hence safe.directory by environment.
     """
     settings = files("sparkserve").joinpath("nix.conf").read_text()
     user = os.environ.get("NIX_CONFIG", "")
+    count = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
     return {
         **os.environ,
         "NIX_CONFIG": f"{user}\n{settings}",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "safe.directory",
-        "GIT_CONFIG_VALUE_0": str(checkout.root()),
+        "GIT_CONFIG_COUNT": str(count + 1),
+        f"GIT_CONFIG_KEY_{count}": "safe.directory",
+        f"GIT_CONFIG_VALUE_{count}": safe_directory or str(checkout.root()),
     }
 
 
@@ -88,25 +92,26 @@ def flake() -> str:
 
 
 def _run(argv: list[str], on_line: Callable[[str], None] | None) -> tuple[str, str, int]:
-    process = subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment()
-    )
-    assert process.stdout is not None and process.stderr is not None  # noqa: S101 - for mypy
     tail: deque[str] = deque(maxlen=TAIL_LINES)
-    try:
-        # stdout is one short JSON value or empty, so it fits in the pipe while stderr is read.
-        for line in process.stderr:
-            text = _ANSI.sub("", line.rstrip())
-            tail.append(text)
-            if on_line is not None and text:
-                on_line(text)
-        out = process.stdout.read()
-        code = process.wait()
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
-    return out, "\n".join(tail), code
+    # stdout in a file: a large value would fill a pipe that nobody reads while stderr is read.
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(
+            argv, stdout=out, stderr=subprocess.PIPE, text=True, errors="replace", env=environment()
+        )
+        assert process.stderr is not None  # noqa: S101 - for mypy
+        try:
+            for line in process.stderr:
+                text = _ANSI.sub("", line.rstrip())
+                tail.append(text)
+                if on_line is not None and text:
+                    on_line(text)
+            code = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+        out.seek(0)
+        return out.read(), "\n".join(tail), code
 
 
 def error(stderr: str, fallback: str, where: str) -> SparkserveError:

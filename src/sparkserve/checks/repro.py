@@ -82,9 +82,9 @@ class Builder:
 
 def _nix(*arguments: str, person: Builder | None = None) -> str:
     """Run Nix as `person`, or as this process's user."""
-    environment = nix.environment()
+    environment = nix.environment("*")
     if person is not None:
-        environment |= {"GIT_CONFIG_VALUE_0": "*", "HOME": str(person.folder), **person.habits}
+        environment |= {"HOME": str(person.folder), **person.habits}
     identity: dict[str, Any] = {"user": person.uid, "group": person.uid, "extra_groups": []} if person else {}
     done: subprocess.CompletedProcess[str] = subprocess.run(
         ["nix", *arguments],

@@ -36,7 +36,7 @@ def command(plan: Plan, closure: Closure, *, status_fd: int | None = None) -> li
 
 
 def _isolation(node: str) -> list[str]:
-    # A user namespace also when root starts it: the engine then has no privilege on this machine, and a build
+    # A user namespace also when root starts it: the engine then has no capability on the machine, and a build
     # sandbox, where nobody is root, looks the same from inside. Without --as-pid-1 bubblewrap stays PID 1
     # there: it reaps, and the engine keeps the default action of SIGTERM. No --die-with-parent: the engine
     # outlives `up`. The network is the machine's: one node needs none of its own.
