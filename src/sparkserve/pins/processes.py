@@ -4,18 +4,33 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from sparkserve import checkout
 from sparkserve.pins import store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 _running: set[subprocess.Popen[str]] = set()
 _guard = threading.Lock()
 _stopped = threading.Event()
+_locks: list[int] = []
+
+
+@contextmanager
+def sharing(lock: int) -> Iterator[None]:
+    """Let what runs meanwhile hold the lock of the open file `lock` too.
+
+    After a `kill -9` it is then free once the orphans, which apt's own locks would trip over, are gone.
+    """
+    _locks.append(lock)
+    try:
+        yield
+    finally:
+        _locks.remove(lock)
 
 
 def run(
@@ -33,6 +48,7 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=_locks,
         )
         _running.add(process)
     try:

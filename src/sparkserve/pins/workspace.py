@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sparkserve import checkout
 from sparkserve.errors import SparkserveError, not_root
 from sparkserve.output import console
-from sparkserve.pins import store, tree
+from sparkserve.pins import processes, store, tree
 from sparkserve.pins.model import Pin, clean_name
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def locked() -> Iterator[None]:
                 console.print("Waiting for another `pins fetch` or `pins lock` to finish.")
                 fcntl.flock(file, fcntl.LOCK_EX)
             folder().mkdir(exist_ok=True)
-            yield
+            with processes.sharing(file.fileno()):
+                yield
     except PermissionError as error:
         raise not_root(str(error.filename)) from error
     except OSError as error:
