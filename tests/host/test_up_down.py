@@ -117,6 +117,19 @@ def test_up_and_down(copy: Copy) -> None:
     assert text == "The capital of France is Paris."
     assert [model.id for model in client.models.list()] == [first["model"]]
 
+    # Each ended the whole server before patches/sglang-refuses-unknown-tokens.patch. The vocabulary has 49152.
+    completions: list[dict[str, Any]] = [
+        {"prompt": [49152, 5]},
+        {"prompt": [-1]},
+        {"prompt": "hi", "logprobs": 49153},
+        {"prompt": "hi", "extra_body": {"min_tokens": 3, "stop_token_ids": [49152]}},
+    ]
+    for bad in completions:
+        with pytest.raises(openai.BadRequestError):
+            client.completions.create(**{"model": first["model"], "max_tokens": 5, **bad})
+    last = client.completions.create(model=first["model"], prompt=[49151], max_tokens=2)
+    assert last.usage is not None and last.usage.completion_tokens == 2
+
     assert copy.run("down")[0] == 0
     assert engines(copy.port) == []
 
