@@ -6,6 +6,8 @@
 log=$state/start.log
 child=
 tick=
+# The profiles whose pins the harness is built from; sparkserve.pins has the same list.
+builder=(stage0 base tools harness)
 
 alone() { # COMMAND...: run it while no other ./sparkserve of this checkout does; a second start waits here
   trap 'interrupted INT' INT
@@ -126,11 +128,12 @@ apt_install() { # PACKAGE. The second try is for old lists and for a dpkg that w
 }
 
 fetch_pins() { # THE USER'S COMMAND...
-  local made_of wheels given=()
+  local made_of wheels given=() list=nix/pins/harness.json code=0
   wheels=$(/usr/bin/python3 -I -c 'import json, sys
 pins = json.load(open(sys.argv[1]))["pins"]
 print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))' \
-    "$checkout/nix/pins/harness.json")
+    "$checkout/$list" 2>>"$log") ||
+    fail PIN.PROFILE "the pin list of harness" "$(tail -n 1 "$log")" "$checkout/$list" "Run: git restore $list"
   made_of="$(/usr/bin/python3 -V) $wheels"
   if [[ $(cat "$state/venv/made-of" 2>/dev/null) != "$made_of" ]]; then
     # shellcheck disable=SC2086
@@ -140,13 +143,18 @@ print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))'
   fi
   # A first `pins fetch --mirror URI` or `--from FOLDER`: where the usual sources lack something, nothing else helps.
   if [[ "${1-} ${2-}" == "pins fetch" ]]; then given=("${@:3}"); fi
-  # Bytecode written into src would belong to root in a user's clone.
+  # Bytecode written into src would belong to root in a user's clone. stdout is the user's command's: of this one
+  # only an error goes there.
   PYTHONPATH=$checkout/src PYTHONDONTWRITEBYTECODE=1 job "$state/venv/bin/python" -m sparkserve.cli.main \
-    pins fetch stage0 base tools harness "${given[@]}" 9>&- || exit $?
+    pins fetch "${builder[@]}" "${given[@]}" $as_json >"$state/fetch.json" 9>&- || code=$?
+  if ((code)); then
+    cat "$state/fetch.json"
+    exit "$code"
+  fi
   pin_sums >"$state/fetched"
 }
 
-pin_sums() { sha256sum "$checkout"/nix/pins/{stage0,base,tools,harness}.json; }
+pin_sums() { (cd "$checkout/nix/pins" && sha256sum "${builder[@]/%/.json}" 2>&1); }
 
 make_venv() { # MADE-OF WHEEL==VERSION...
   local made_of=$1

@@ -117,7 +117,7 @@ def test_up_and_down(copy: Copy) -> None:
     assert text == "The capital of France is Paris."
     assert [model.id for model in client.models.list()] == [first["model"]]
 
-    # Each ended the whole server before patches/sglang-refuses-unknown-tokens.patch. The vocabulary has 49152.
+    # Each ended the server before patches/sglang-refuses-unknown-tokens.patch. The vocabulary: 49152.
     completions: list[dict[str, Any]] = [
         {"prompt": [49152, 5]},
         {"prompt": [-1]},
