@@ -63,7 +63,7 @@ def test_ready_after_a_real_answer(files: NodeFiles) -> None:
 )
 def test_never_ready(files: NodeFiles, fault: str, says: str) -> None:
     with serving(fault) as engine, pytest.raises(SparkserveError) as caught:
-        ready.wait(engine, files, timeout_s=0.6)
+        ready.wait(engine, files, timeout_s=2.0)
     assert caught.value.id == "ENGINE.READY"
     assert says in caught.value.found
     assert files.load() is None

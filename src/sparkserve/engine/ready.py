@@ -29,7 +29,7 @@ def wait(
     """
     begin = time.monotonic()
     progress = Progress(files.log)
-    problem = "nothing listens yet"
+    problem = ""
     while (passed := time.monotonic() - begin) < timeout_s:
         if not run.alive():
             raise process.failed(files, after=time.time() - run.started_at)
@@ -41,12 +41,14 @@ def wait(
             answer = chat.complete(run.endpoint, run.model, "Say hello.", max_tokens=4, timeout_s=limit)
             return files.answered(run, answer.seconds)
         except chat.ChatError as error:
-            problem = str(error)
+            # The deadline cuts the last try short; what the engine said before tells more than that time-out.
+            if not problem or time.monotonic() - begin < timeout_s:
+                problem = str(error)
         time.sleep(POLL_S)
     raise SparkserveError(
         "ENGINE.READY",
         expected=f"a chat completion within {timeout_s:.0f} s",
-        found=f"{problem}; the last lines of the log:\n{tail(files.log)}\n",
+        found=f"{problem or 'nothing listens yet'}; the last lines of the log:\n{tail(files.log)}\n",
         where=run.endpoint,
         do="A slow machine needs a larger serving.readyTimeoutS in hosts/<fleet>/fleet.nix.",
     )
