@@ -197,3 +197,22 @@ def test_full_disk(checkout: Checkout) -> None:
     assert code == 12
     assert json.loads(out)["where"] == str(checkout.path / ".sparkserve")
     assert not (checkout.path / "builds").exists()
+
+
+def test_two_fleets_on_one_port(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whoever asks first would answer for both: only one may say that it serves, the other leaves nothing."""
+    other = fake_checkout.make(tmp_path_factory.mktemp("other"))
+    number = free_port()
+    for each in (checkout, other):
+        each.configure(port=number)
+    both = [each.start("up", "--json") for each in (checkout, other)]
+    said = [json.loads(child.communicate(timeout=60)[0]) for child in both]
+    codes = [child.returncode for child in both]
+    winner = codes.index(0)
+    loser = said[1 - winner]
+    assert loser["error"] in ("HOST.PORT", "ENGINE.START")
+    if loser["error"] == "HOST.PORT":
+        assert f"process {said[winner]['pid']} (" in loser["found"]
+    assert [each.record.exists() for each in (checkout, other)] == [code == 0 for code in codes]
+    assert len(engines(checkout.path)) == 4
+    other.run("down")

@@ -81,16 +81,28 @@ def tree(pid: int) -> list[int]:
     return found
 
 
-def pss_bytes(pids: list[int]) -> int | None:
-    """Proportional set size of `pids` together, in bytes; None when the kernel lets us read none of them."""
+def pss_bytes(processes: list[int]) -> int | None:
+    """Proportional set size of `processes` together, in bytes; None when the kernel lets us read none."""
     total, readable = 0, False
-    for pid in pids:
+    for pid in processes:
         with suppress(OSError):
             for line in (PROC / str(pid) / "smaps_rollup").read_text().splitlines():
                 if line.startswith("Pss:"):
                     total += int(line.split()[1]) * 1024
                     readable = True
     return total if readable else None
+
+
+def pids() -> list[int]:
+    """All processes that there are now."""
+    return [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]  # noqa: PTH208 - names only, thousands
+
+
+def command_line(pid: int) -> str:
+    """Program and arguments of `pid`, empty when it is gone."""
+    with suppress(OSError):
+        return (PROC / str(pid) / "cmdline").read_text(errors="replace").replace("\0", " ").strip()
+    return ""
 
 
 def boot_id() -> str:
@@ -109,5 +121,4 @@ def _stat(pid: int) -> Stat | None:
 
 
 def _all() -> dict[int, Stat]:
-    pids = [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]  # noqa: PTH208 - names only, thousands
-    return {pid: stat for pid in pids if (stat := _stat(pid)) is not None}
+    return {pid: stat for pid in pids() if (stat := _stat(pid)) is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from sparkserve.engine import chat, process
+from sparkserve.engine import chat, process, sockets
 from sparkserve.engine.log import Progress, tail
 from sparkserve.errors import SparkserveError
 
@@ -24,8 +24,8 @@ def wait(
 ) -> Run:
     """Wait until `run` answers /health and one chat completion; returns it with its canary, also recorded.
 
-    `detail` is told how far the start has come. Raises `ENGINE.START` at once when the process ends and
-    `ENGINE.READY` after `timeout_s` seconds.
+    `detail` is told how far the start has come. Raises at once `ENGINE.START` when the process ends and
+    `HOST.PORT` when another process listens in its place, and `ENGINE.READY` after `timeout_s` seconds.
     """
     begin = time.monotonic()
     progress = Progress(files.log)
@@ -35,6 +35,8 @@ def wait(
             raise process.failed(files, after=time.time() - run.started_at)
         detail(f"{progress.look()}, {passed:.0f} s")
         try:
+            if not sockets.listens(run):
+                raise chat.ChatError("nothing listens yet")
             chat.health(run.endpoint, timeout_s=min(5.0, timeout_s - passed))
             detail(f"first request, {passed:.0f} s")
             limit = min(CANARY_S, timeout_s - passed)
