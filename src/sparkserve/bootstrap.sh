@@ -146,7 +146,7 @@ print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))'
   # Bytecode written into src would belong to root in a user's clone. stdout is the user's command's: of this one
   # only an error goes there.
   PYTHONPATH=$checkout/src PYTHONDONTWRITEBYTECODE=1 job "$state/venv/bin/python" -m sparkserve.cli.main \
-    pins fetch "${builder[@]}" "${given[@]}" $as_json >"$state/fetch.json" 9>&- || code=$?
+    pins fetch "${builder[@]}" "${given[@]}" ${as_json:+"$as_json"} >"$state/fetch.json" 9>&- || code=$?
   if ((code)); then
     cat "$state/fetch.json"
     exit "$code"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -66,11 +67,20 @@ def test_first_fetch_takes_the_sources_that_the_user_names(clone: Clone) -> None
 
 
 def test_not_root(clone: Clone) -> None:
-    code, out, err = clone.run("up", "--json", under=NOBODY)
+    code, out, err = clone.run("up", "--fleet", "a", under=NOBODY)
     assert (code, out) == (10, "")
     paragraph(err, "HOST.ROOT")
-    assert "sudo ./sparkserve up --json" in err
+    assert "sudo ./sparkserve up --fleet a" in err
     assert len(err.splitlines()) == 1
+
+
+def test_an_error_before_the_harness_is_json_when_asked_for(clone: Clone) -> None:
+    code, out, err = clone.run("up", "--json", 'a "b" \\ &\n\tc', under=NOBODY)
+    assert (code, err) == (10, "")
+    said = json.loads(out)
+    assert list(said) == ["error", "exit_code", "expected", "found", "where", "do"]
+    assert (said["error"], said["exit_code"], said["where"]) == ("HOST.ROOT", 10, "this shell")
+    assert said["do"] == 'Run: sudo ./sparkserve up --json a "b" \\ &  c'
 
 
 def test_help_and_version_need_no_root_and_no_harness(clone: Clone) -> None:
@@ -143,6 +153,22 @@ def test_edits(clone: Clone) -> None:
     err = clone.run("a")[2]
     assert "pins fetch" in err
     assert "bootstrap environment" not in err
+
+
+def test_an_environment_that_moves_the_store_or_confuses_git(clone: Clone) -> None:
+    junk = clone.path / ".home/junk"
+    code, out, err = clone.run(
+        "up",
+        NIX_REMOTE=f"local?root={junk}",
+        NIX_STATE_DIR=str(junk),
+        NIX_STORE_DIR=str(junk),
+        NIX_CONF_DIR=str(junk),
+        GIT_CONFIG_COUNT="foo",
+    )
+    assert code == 0, err
+    assert not junk.exists()
+    assert str(junk) not in out
+    assert "GIT_CONFIG_COUNT=1\n" in out
 
 
 def test_nix_with_the_settings(clone: Clone) -> None:

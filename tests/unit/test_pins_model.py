@@ -82,7 +82,7 @@ def test_a_wrong_list_is_refused_with_the_place(content: str, found: str) -> Non
         model.load("some")
     assert caught.value.id == "PIN.PROFILE"
     assert found in caught.value.found
-    assert "pins lock some" in caught.value.do
+    assert caught.value.do == "Run: git restore nix/pins/some.json, or: ./sparkserve pins lock some."
 
 
 def test_a_missing_list_is_refused_with_those_that_are_there() -> None:

@@ -96,13 +96,14 @@ def load(profile: str) -> PinList:
     except FileNotFoundError:
         found, do = (
             "no such file",
-            f"Run: ./sparkserve pins lock {profile}. Locked now: {', '.join(known())}.",
+            f"Run: git restore nix/pins/{profile}.json, or: ./sparkserve pins lock {profile}. "
+            f"Locked now: {', '.join(known())}.",
         )
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         found = f"{first['msg']} at {place or 'the top'}"
-        do = f"Take the file back from git, or run: ./sparkserve pins lock {profile}."
+        do = f"Run: git restore nix/pins/{profile}.json, or: ./sparkserve pins lock {profile}."
     raise SparkserveError(
         "PIN.PROFILE", expected=f"the pin list of {profile}", found=found, where=str(path), do=do
     )

@@ -71,14 +71,18 @@ def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: s
 @_profiles
 @_from
 @_mirror
-def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> None:
+@options.as_json
+def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_json: bool) -> None:
     """Download what the Nix store lacks of the pins (default: all profiles)."""
-    from sparkserve.output import console
+    from sparkserve import output
     from sparkserve.pins import fetch as fetching
     from sparkserve.pins import model
 
     got = fetching.fetch(profiles or model.known(), given, mirror)
-    console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.")
+    if as_json:
+        output.print_json({"fetched_bytes": got})
+    else:
+        output.console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.")
 
 
 @command.command(epilog="Examples:  ./sparkserve pins check   ./sparkserve pins check base tools --json")
