@@ -198,9 +198,30 @@ def test_all_failed_assertions_at_once(desk: Path) -> None:
         'fleet.nodes has 2 entries, but fleet.topology = "single" takes one: list exactly one node',
         "fleet.nodes: address 127.0.0.1 is given to b, spark-0: give each node its own",
         'serving.host = "10.0.0.1" opens the endpoint to a network without credentials: use 127.0.0.1',
-        'engine.args has "--port=1": set serving.port instead',
+        'engine.args has "--port=1", which is --port to SGLang: set serving.port instead',
     ):
         assert part in said["found"]
+
+
+def test_arguments_that_sglang_takes_for_an_owned_one_and_names_that_are_none(desk: Path) -> None:
+    refused = {
+        "--served-model": "--served-model-name to SGLang: set serving.model instead",
+        "--model=/nope": "--model to SGLang: set engine.model instead",
+        "--hos": "--host to SGLang: set serving.host instead",
+        "--tp": "--tp-size to SGLang: leave it out: fleet.topology and fleet.nodes decide",
+        "--api-key": "--api-key to SGLang: leave it out: the endpoint is on loopback",
+        "--ep=2": "--ep to SGLang: leave it out",
+    }
+    listed = " ".join(f'"{arg}" "x"' for arg in [*refused, "--log-level", "--model-impl", "--hostile"])
+    said = error(
+        desk, "serving.port = 8888;", f'engine.args = [ {listed} ]; engine.env = {{ "A=B" = "1"; _a1 = "2"; }};'
+    )
+    assert said["error"] == "FLEET.ASSERTION"
+    for arg, way in refused.items():
+        assert f'engine.args has "{arg}", which is {way}' in said["found"]
+    assert said["found"].count("engine.args has") == len(refused)
+    assert said["found"].count("engine.env has") == 1
+    assert 'engine.env has "A=B": a name is letters, digits and _' in said["found"]
 
 
 def test_nix_code_that_does_not_evaluate(desk: Path) -> None:
