@@ -152,6 +152,23 @@ def test_damaged_record(checkout: Checkout) -> None:
     assert not checkout.record.exists()
 
 
+@pytest.mark.parametrize("command", ["down", "up"])
+@pytest.mark.parametrize("damage", ["{", None])
+def test_running_engine_without_a_record_is_stopped(
+    checkout: Checkout, damage: str | None, command: str
+) -> None:
+    assert checkout.run("up")[0] == 0
+    before = set(engines(checkout.path))
+    if damage is None:
+        checkout.record.unlink()
+    else:
+        checkout.record.write_text(damage)
+    checkout.configure(port=free_port())
+    code, _, err = checkout.run(command)
+    assert code == 0 and "engine stopped" in err and "does not run" not in err
+    wait_for(lambda: not before & set(engines(checkout.path)))
+
+
 def test_engine_that_dies(checkout: Checkout) -> None:
     checkout.configure(port=free_port(), fault="die")
     code, out, _ = checkout.run("up", "--json")

@@ -93,6 +93,14 @@ def pss_bytes(processes: list[int]) -> int | None:
     return total if readable else None
 
 
+def writers(path: Path) -> list[Process]:
+    """The first processes of pid namespaces below ours whose stdout is the file `path`."""
+    with suppress(FileNotFoundError):
+        wanted = path.stat()
+        return [process for pid in pids() if _first(pid) and _writes(pid, wanted) and (process := find(pid))]
+    return []
+
+
 def pids() -> list[int]:
     """All processes that there are now."""
     return [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]  # noqa: PTH208 - names only, thousands
@@ -108,6 +116,21 @@ def command_line(pid: int) -> str:
 def boot_id() -> str:
     """The kernel's id of this boot: starts are counted from boot, so they mean nothing in another one."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def _first(pid: int) -> bool:
+    with suppress(OSError):
+        status = (PROC / str(pid) / "status").read_text(errors="replace")
+        # The pid in each namespace, from ours inwards.
+        numbers = status.partition("\nNSpid:")[2].partition("\n")[0].split()
+        return len(numbers) > 1 and numbers[-1] == "1"
+    return False
+
+
+def _writes(pid: int, wanted: os.stat_result) -> bool:
+    with suppress(OSError):
+        return os.path.samestat((PROC / str(pid) / "fd/1").stat(), wanted)
+    return False
 
 
 def _stat(pid: int) -> Stat | None:

@@ -104,7 +104,7 @@ class NodeFiles(NamedTuple):
                 expected="a record of schema sparkserve.run/1",
                 found=" ".join(str(error).split()),
                 where=str(self.run),
-                do="Run ./sparkserve down: it removes a damaged record.",
+                do="Run ./sparkserve down: it stops the engine and removes the damaged record.",
             ) from None
 
     def save(self, run: Run) -> None:

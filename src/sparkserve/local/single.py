@@ -61,10 +61,10 @@ def take_down(fleet: str) -> bool:
     found = False
     with lock.held(checkout.state(), fleet):
         for files in nodes(fleet):
-            run = _recorded(files)
+            run, lost = _recorded(files)
+            found = found or lost or run is not None
             if run is None:
                 continue
-            found = True
             what = "Stop" if run.alive() else "Clean up after the dead engine of"
             with phase(f"{what} {fleet}/{files.node}") as detail:
                 process.stop(run, files, detail)
@@ -94,19 +94,25 @@ def _plan(fleet: str) -> Plan:
     return found[0]
 
 
-def _recorded(files: NodeFiles) -> Run | None:
-    """What the record says; a damaged one is removed, and a line says so."""
+def _recorded(files: NodeFiles) -> tuple[Run | None, bool]:
+    """What the record says, and whether an engine was stopped that runs without a whole one."""
+    damage = ""
     try:
-        return files.load()
+        if run := files.load():
+            return run, False
     except SparkserveError as error:
-        console.print(f"{error.where} is damaged and removed ({error.found}).")
-        files.remove()
-        return None
+        damage = f"{error.where} is damaged ({error.found}). "
+    lost = process.stop_lost(files)
+    files.remove()
+    if damage or lost:
+        what = "engine stopped" if lost else "no engine runs"
+        console.print(f"{damage}{files.fleet}/{files.node}: {what}.")
+    return None, lost
 
 
 def _running(files: NodeFiles) -> Run | None:
     """The engine that runs, after cleaning up what a dead one left."""
-    run = _recorded(files)
+    run, _ = _recorded(files)
     if run is not None and not run.alive():
         console.print(f"The last engine of {files.fleet}/{files.node} is dead; cleaning up after it.")
         process.kill(run, files)
@@ -145,7 +151,7 @@ def _launch(
     except BaseException:
         # By the record, because Ctrl-C may come before the assignment. Not stop: it answers nobody yet, so
         # there is nothing to drain and no reason to wait.
-        started = files.load()
+        started, _ = _recorded(files)
         if started is not None:
             process.kill(started, files)
         raise
