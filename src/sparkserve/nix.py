@@ -34,12 +34,15 @@ def environment(safe_directory: str | None = None) -> dict[str, str]:
 
     `safe_directory` is the checkout unless given.
 
-    The machine's nix.conf is never edited. `sudo` in a user's clone makes git refuse the folder, and Nix 2.8
-    then shows git's usage text as its error: hence safe.directory by environment.
+    The machine's nix.conf is never edited. Nix keeps no evaluations: of two that write its cache at once, one
+    fails with an attribute "unexpectedly missing", and an evaluation takes 60 ms. `sudo` in a user's clone makes
+    git refuse the folder, and Nix 2.8 then shows git's usage text as its error: hence safe.directory by
+    environment.
     """
     settings = files("sparkserve").joinpath("nix.conf").read_text()
     user = os.environ.get("NIX_CONFIG", "")
-    count = int(os.environ.get("GIT_CONFIG_COUNT") or 0)
+    given = os.environ.get("GIT_CONFIG_COUNT", "")
+    count = int(given) if re.fullmatch("[0-9]{1,5}", given) else 0
     return {
         **os.environ,
         "NIX_CONFIG": f"{user}\n{settings}",
@@ -49,12 +52,17 @@ def environment(safe_directory: str | None = None) -> dict[str, str]:
     }
 
 
-def eval_json(attribute: str) -> Any:
+def eval_json(attribute: str, apply: str | None = None) -> Any:
     """Evaluate a flake attribute (for instance `lib.fleets.local-single.plans`) to a Python value.
 
-    Raises the error that our Nix code threw, else `NIX.EVAL`.
+    `apply` is a Nix function that the value goes through. Raises the error that our Nix code threw, else
+    `NIX.EVAL`.
     """
-    out, err, code = _run(["nix", "eval", "--json", f"{flake()}#{attribute}"], None)
+    # Nix first looks for packages.<system>.lib, and for the names in packages all fleets are evaluated: one
+    # that stops Nix would stop the others. There are no packages for the system "none".
+    argv = ["nix", "eval", "--json", "--option", "system", "none"]
+    argv += ["--apply", apply] if apply else []
+    out, err, code = _run([*argv, f"{flake()}#{attribute}"], None)
     if code != 0:
         raise error(err, "NIX.EVAL", attribute)
     return json.loads(out)

@@ -166,7 +166,7 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
             (
                 "a value for serving.model",
                 "none",
-                "this fleet",
+                "hosts/desk/fleet.nix",
                 'Set serving.model to a value: one of "smollm2-135m".',
             ),
         ),
@@ -214,7 +214,9 @@ def test_arguments_that_sglang_takes_for_an_owned_one_and_names_that_are_none(de
     }
     listed = " ".join(f'"{arg}" "x"' for arg in [*refused, "--log-level", "--model-impl", "--hostile"])
     said = error(
-        desk, "serving.port = 8888;", f'engine.args = [ {listed} ]; engine.env = {{ "A=B" = "1"; _a1 = "2"; }};'
+        desk,
+        "serving.port = 8888;",
+        f'engine.args = [ {listed} ]; engine.env = {{ "A=B" = "1"; _a1 = "2"; }};',
     )
     assert said["error"] == "FLEET.ASSERTION"
     for arg, way in refused.items():
@@ -231,9 +233,52 @@ def test_nix_code_that_does_not_evaluate(desk: Path) -> None:
     assert "/nix/store" not in said["found"]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('"text"', '"text"'),
+        ("[ 1 ]", "[ 1 ]"),
+        ("{ imports = [ ./gone.nix ]; }", "gone.nix"),
+        ("{ imports = [ ../../gone.nix ]; }", "gone.nix"),
+        ('{ serving.model = builtins.readFile "/nowhere/file"; }', "/nowhere/file"),
+        ("{ serving.model = builtins.readFile ./file; }", "hosts/desk/file"),
+    ],
+)
+def test_a_file_that_is_no_module_or_reads_what_is_not_there(desk: Path, text: str, found: str) -> None:
+    desk.write_text(text)
+    said = json.loads(sparkserve(desk.parents[2], "fleet", "show", "desk", "--json").stdout)
+    assert (said["error"], said["exit_code"], said["where"]) == ("FLEET.EVAL", 34, "hosts/desk/fleet.nix")
+    assert found in said["found"]
+    assert "nix log" not in said["do"]
+
+
+def test_a_fleet_nix_that_is_a_folder(desk: Path) -> None:
+    desk.unlink()
+    desk.mkdir()
+    (desk / "other.nix").write_text("{ }")
+    git(desk.parents[2], "add", "hosts/desk")
+    said = json.loads(sparkserve(desk.parents[2], "fleet", "show", "desk", "--json").stdout)
+    assert (said["error"], said["where"]) == ("FLEET.EVAL", "hosts/desk/fleet.nix")
+
+
+def test_an_empty_fleet_names_its_file(desk: Path) -> None:
+    desk.write_text("{ }")
+    said = json.loads(sparkserve(desk.parents[2], "fleet", "show", "desk", "--json").stdout)
+    assert (said["error"], said["where"]) == ("FLEET.OPTION", "hosts/desk/fleet.nix")
+
+
+def test_nix_writes_no_cache_of_evaluations(desk: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "XDG_CACHE_HOME": str(tmp_path)}
+    argv = [sys.executable, "-m", "sparkserve.cli.main", "fleet", "show", "desk"]
+    env["SPARKSERVE_CHECKOUT"] = str(desk.parents[2])
+    subprocess.run(argv, env=env, check=True, capture_output=True)
+    assert not list(tmp_path.rglob("eval-cache*"))
+
+
 def test_a_broken_fleet_breaks_no_other(desk: Path) -> None:
-    desk.write_text("{ nonsense = 1; }")
-    assert sparkserve(desk.parents[2], "fleet", "plan", "local-single").returncode == 0
+    for text in ("{ nonsense = 1; }", "{ imports = [ ./gone.nix ]; }", "{"):
+        desk.write_text(text)
+        assert sparkserve(desk.parents[2], "fleet", "plan", "local-single").returncode == 0
 
 
 def test_an_untracked_fleet(desk: Path) -> None:

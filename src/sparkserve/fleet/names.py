@@ -82,12 +82,19 @@ def _git(argv: list[str], owner: os.stat_result | None = None) -> str:
         done = subprocess.run(
             argv, cwd=root, env=env, user=user, group=group, capture_output=True, text=True, check=True
         )
-    except (OSError, subprocess.CalledProcessError) as error:
-        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
+    except FileNotFoundError as error:
+        raise SparkserveError(
+            "HOST.SYSTEM",
+            expected="git, through which Nix reads the checkout",
+            found="no such program in PATH",
+            where="git",
+            do="Install it: apt-get install git.",
+        ) from error
+    except subprocess.CalledProcessError as error:
         raise SparkserveError(
             "HOST.SYSTEM",
             expected="git to know the checkout",
-            found=said,
+            found=error.stderr.strip(),
             where=str(root),
             do="Get sparkserve with git clone: Nix evaluates what git tracks.",
         ) from error
