@@ -133,7 +133,7 @@ def test_a_tree_is_made_from_its_deb(
     nix: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = deb(tmp_path / "bb_1_amd64.deb", {"./bin/bb": b"ELF"})
-    source = pin(package.read_bytes(), kind="deb", name="bb", file=package.name)
+    source = pin(package.read_bytes(), kind="deb", name="bb", version="1", file=package.name)
     tree = pin(b"ELF", kind="tree", name="bb", file="bb", source=source.file, member="bin/bb")
     monkeypatch.setattr(type(source), "path", property(lambda p: str(package) if p.kind == "deb" else "tree"))
     nix.added[str(package)] = b""

@@ -139,7 +139,7 @@ class _Lock:
             where=where,
         )
         pairs = (text.split("==") for text in [*exact, *wanted.no_deps])
-        versions = {wheels.normal(name): version for name, version in pairs}
+        versions = {model.normal(name): version for name, version in pairs}
         new = {name: version for name, version in versions.items() if name not in below}
         pins = _recorded(self.profile.target, new)
         left = [f"{name}=={version}" for name, version in sorted(new.items()) if name not in pins]
