@@ -34,7 +34,7 @@ def test_what_is_saved_is_what_is_loaded() -> None:
     )
     model.save(pins)
     assert model.load("some") == pins
-    assert json.loads(model.list_path("some").read_text())["pins"][1]["from"] == "d.deb"
+    assert json.loads(model.list_path("some").read_text())["pins"][1]["from"] == "d_1_amd64.deb"
 
 
 @pytest.mark.parametrize("step", ["write_text", "replace"])

@@ -130,7 +130,8 @@ def opened(suite: str, mirror: str | None) -> Apt:
         if mirror and not sources.KEYRING.exists():
             raise _no_source(f"no {sources.KEYRING}", "Install the package debian-archive-keyring.")
         key = str(sources.KEYRING) if sources.KEYRING.exists() else ""
-    root = checkout.state() / "apt"
+    # One for each suite: `pins fetch` asks for several at a time.
+    root = checkout.state() / "apt" / suite
     for name in (
         "etc/sources",
         "var/lib/dpkg",

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def check(profiles: Sequence[str]) -> int:
     """Verify all pins of `profiles` against the store; return how many there are.
 
-    Raises `PIN.HASH` when bytes in the store changed, else `PIN.MISSING`; both name every pin concerned. Raises
-    `PIN.PROFILE` when all is there and a list has a wrong size for it.
+    Raises `PIN.HASH` when bytes in the store changed, else `PIN.MISSING`; both name every pin concerned; else
+    `PIN.PROFILE` for the first pin whose size a list has wrong.
     """
     lists = [model.load(name) for name in profiles]
     files = {pin.path: pin.file for each in lists for pin in each.pins}
