@@ -33,11 +33,16 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table to stdout, at full width when stdout is not a terminal."""
-    table = Table(*columns, box=None, pad_edge=False)
+    """Print a table to stdout: cells fold on a narrow terminal, and elsewhere a row is one line."""
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    _plain(width=None if sys.stdout.isatty() else 200).print(table)
+    printer = _plain(width=None if sys.stdout.isatty() else 10_000)
+    with printer.capture() as text:
+        printer.print(table)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())
 
 
 def print_error(error: SparkserveError, *, as_json: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import TYPE_CHECKING
 
 from sparkserve.errors import SparkserveError
@@ -31,3 +33,28 @@ def test_a_line_and_a_table_are_printed_as_they_are(capsys: pytest.CaptureFixtur
     out, err = capsys.readouterr()
     assert ODD in out
     assert err == f"{ODD}\n"
+
+
+def test_a_row_elsewhere_is_one_line_without_trailing_blanks(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("setting", "value"), [("arguments", "x" * 300), ("gates", "none")])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["setting", "value"], ["arguments", "x" * 300], ["gates", "none"],
+    ]  # fmt: skip
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_narrow_terminal_cuts_no_cell(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    cells = ("engine-cpu", "wheel", "nvidia-nothing", "2.13.0+cpu.long", "1,234,567", "0123456789ab")
+    print_table(("Profile", "Kind", "Name", "Version", "Bytes", "sha256"), [cells])
+    out = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out)
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 40
+    # Folded cells read downwards: no letter is lost.
+    assert sorted(c for c in out if not c.isspace()) == sorted(
+        "".join(cells) + "ProfileKindNameVersionBytessha256"
+    )

@@ -65,6 +65,15 @@ def test_what_the_store_lacks_is_fetched_kept_and_removed_from_the_folder(
     assert list(workspace.folder().iterdir()) == []
 
 
+def test_a_log_gets_no_bar(
+    nix: FolderStore, index: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    index["one-1.0-py3-none-any.whl"] = b"content"
+    model.save(pin_list(pin()))
+    fetch.fetch(["some"], [], None)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_nothing_to_do_takes_no_lock(nix: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
     one = named("one")
     nix.added[one.path] = b"content"

@@ -113,7 +113,9 @@ class _Fetch:
         """Download all of `files`. A wrong or absent one does not stop the others; it is raised last."""
         columns = (TextColumn("Fetch pins"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         errors: list[SparkserveError] = []
-        with Progress(*columns, console=console) as progress, ThreadPoolExecutor(WORKERS) as pool:
+        # In a log a bar is noise: the command says at its end what it fetched.
+        bar = Progress(*columns, console=console, disable=not console.is_terminal)
+        with bar as progress, ThreadPoolExecutor(WORKERS) as pool:
             task = progress.add_task("", total=self.total, completed=self.done)
             waiting = {pool.submit(self._one, batch) for batch in batches(self.files)}
             try:
