@@ -179,9 +179,11 @@ refresh() { # THE USER'S COMMAND...: build the harness, unless the start we wait
   stale || return 0
   [[ -e $checkout/.git ]] ||
     fail HOST.SYSTEM "a git clone (flakes see what git tracks)" "no .git" "$checkout" "Clone it with git."
+  # A URL must quote all others. Nix 2.8 does not find the folder by the quoted path, takes it for a bare repository
+  # and lets git fetch from it: the build is then of the last commit, in silence, not of the files.
   [[ $checkout =~ ^[A-Za-z0-9/._~+,=@-]+$ ]] ||
-    fail HOST.SYSTEM "a path of plain letters, digits and ._~+,=@- (Nix 2.8 knows no others)" "$checkout" \
-      "the checkout" "Move the clone."
+    fail HOST.SYSTEM "a path of plain letters, digits and ._~+,=@- (Nix 2.8 does not see edits in others)" \
+      "$checkout" "the checkout" "Move the clone."
   [[ -x $harness ]] || need_namespaces
   install_missing
   # From before the build: an edit made meanwhile is newer.
