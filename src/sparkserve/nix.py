@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from sparkserve import checkout
+from sparkserve import checkout, disk
 from sparkserve.errors import EXIT_CODES, SparkserveError
 
 if TYPE_CHECKING:
@@ -137,12 +137,9 @@ def error(stderr: str, fallback: str, where: str) -> SparkserveError:
             where="/nix/store",
             do="Run ./sparkserve pins fetch.",
         )
-    if "No space left on device" in stderr or "database or disk is full" in stderr:
-        return SparkserveError(
-            "HOST.DISK",
-            expected="free space for the build",
-            found="a full disk",
-            where="/nix/store",
+    if disk.told(stderr):
+        return disk.full(
+            "/nix/store",
             do="Free some space (./sparkserve nix store gc removes what nothing uses), then run this again.",
         )
     return SparkserveError(

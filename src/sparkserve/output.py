@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +16,48 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sparkserve import disk
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from sparkserve.errors import SparkserveError
 
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # the error that rich caught; its own way is to exit with 1
+
+
 # What is printed often comes from others: rich would read "[a-z]" in it as a style, stop at "[/bin]", and
 # make a picture of ":key:".
-_plain = partial(Console, highlight=False, markup=False, emoji=False)
+_plain = partial(_Console, highlight=False, markup=False, emoji=False)
 console = _plain(stderr=True, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
     """Print `value` to stdout as JSON with sorted keys."""
     sys.stdout.write(json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write `text` to `path` in one step: whole or not at all. Raises `HOST.DISK` and `OSError`."""
+    path = path.resolve()  # not the link, but what it points to
+    with disk.guarded(path):
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # /dev/stdout, a FIFO
+            return
+        part = path.with_name(f".{path.name}.part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            error.filename = str(path)
+            raise
+        finally:
+            with suppress(OSError):
+                part.unlink()
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from sparkserve.engine import disk, log, procfs, runner
-from sparkserve.engine.interrupts import uninterrupted
+from sparkserve import disk
+from sparkserve.engine import log, procfs, runner
 from sparkserve.engine.record import NodeFiles, Run
 from sparkserve.errors import SparkserveError
+from sparkserve.interrupts import uninterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +54,7 @@ def start(plan: Plan, closure: Closure, path: Path, files: NodeFiles) -> Run:
                 monitor=procfs.find(monitor.pid) or procfs.Process(monitor.pid, 0),
                 init=init,
                 engine=engine,
+                up=procfs.find(os.getpid()),
             )
             files.save(run)
         except BaseException:

@@ -24,8 +24,9 @@ def wait(
 ) -> Run:
     """Wait until `run` answers /health and one chat completion; returns it with its canary, also recorded.
 
-    `detail` is told how far the start has come. Raises at once `ENGINE.START` when the process ends and
-    `HOST.PORT` when another process listens in its place, and `ENGINE.READY` after `timeout_s` seconds.
+    `detail` is told how far the start has come. Raises at once `ENGINE.START` when the process ends,
+    `HOST.PORT` when another process listens in its place, and `ENGINE.READY` when it wants credentials or
+    after `timeout_s` seconds.
     """
     begin = time.monotonic()
     progress = Progress(files.log)
@@ -42,6 +43,14 @@ def wait(
             limit = min(CANARY_S, timeout_s - passed)
             answer = chat.complete(run.endpoint, run.model, "Say hello.", max_tokens=4, timeout_s=limit)
             return files.answered(run, answer.seconds)
+        except chat.RefusedError as error:
+            raise SparkserveError(
+                "ENGINE.READY",
+                expected="an endpoint that answers without credentials",
+                found=str(error),
+                where=run.endpoint,
+                do="Remove an API key (--api-key) from engine.args in hosts/<fleet>/fleet.nix.",
+            ) from None
         except chat.ChatError as error:
             # The deadline cuts the last try short; what the engine said before tells more than that time-out.
             if not problem or time.monotonic() - begin < timeout_s:

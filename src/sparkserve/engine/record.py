@@ -27,7 +27,8 @@ class Run(BaseModel):
     """One start of an engine.
 
     `monitor` is bubblewrap on this machine, `init` its PID 1 in the engine's pid namespace (when it goes, the
-    kernel kills the whole namespace), `engine` the launcher that takes SIGTERM. `canary` is None until ready.
+    kernel kills the whole namespace), `engine` the launcher that takes SIGTERM. `canary` is None until
+    ready; until then `up` is the command that waits for the first answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -44,6 +45,7 @@ class Run(BaseModel):
     monitor: Process
     init: Process
     engine: Process
+    up: Process | None = None
     canary: Canary | None = None
 
     @property

@@ -8,7 +8,7 @@ import re
 import subprocess
 from typing import TYPE_CHECKING
 
-from sparkserve import checkout, nix
+from sparkserve import checkout, disk, nix
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def _git(argv: list[str], owner: os.stat_result | None = None) -> str:
             do="Install it: apt-get install git.",
         ) from error
     except subprocess.CalledProcessError as error:
+        if disk.told(error.stderr):
+            raise disk.full(str(root)) from error
         raise SparkserveError(
             "HOST.SYSTEM",
             expected="git to know the checkout",

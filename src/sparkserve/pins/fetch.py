@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from sparkserve import disk
 from sparkserve.errors import SparkserveError
 from sparkserve.output import console
 from sparkserve.pins import apt, model, pip, processes, store, workspace
@@ -107,7 +108,7 @@ class _Fetch:
         for place in (workspace.folder(), Path(store.STORE)):
             free = shutil.disk_usage(place).free
             if free < need:
-                raise store.disk_full(str(place), f"{free >> 20} MiB free of {need >> 20} MiB needed")
+                raise disk.full(str(place), found=f"{free >> 20} MiB free of {need >> 20} MiB needed")
 
     def _download(self) -> None:
         """Download all of `files`. A wrong or absent one does not stop the others; it is raised last."""

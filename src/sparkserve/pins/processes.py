@@ -7,8 +7,7 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sparkserve import checkout
-from sparkserve.pins import store
+from sparkserve import checkout, disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,8 +62,8 @@ def run(
     if _stopped.is_set():
         # Not a failure of the command: what it has finished by now is good for the next run.
         raise KeyboardInterrupt
-    if process.returncode != 0 and "No space left on device" in out + err:
-        raise store.disk_full(str(checkout.state()))
+    if process.returncode != 0 and disk.told(out + err):
+        raise disk.full(str(checkout.state()))
     return subprocess.CompletedProcess(list(argv), process.returncode, out, err)
 
 
