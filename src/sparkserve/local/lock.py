@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from sparkserve.output import console
@@ -22,16 +22,15 @@ def held(state: Path, fleet: str) -> Iterator[None]:
     """
     path = state / "run" / f"{fleet}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:  # not truncated: the holder's pid stands in it
+    with path.open("ab+", buffering=0) as file:  # not truncated: the holder's pid stands in it
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder = file.read().strip() or "unknown"
+            holder = file.read().decode().strip() or "unknown"
             console.print(f"Another sparkserve (pid {holder}) is changing {fleet}; waiting until it is done.")
             fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        file.truncate()
-        file.write(str(os.getpid()))
-        file.flush()
+        file.truncate(0)
+        with suppress(OSError):  # `down` must work on a full disk too
+            file.write(str(os.getpid()).encode())
         yield
