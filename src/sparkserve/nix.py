@@ -35,8 +35,8 @@ def environment(safe_directory: str | None = None) -> dict[str, str]:
     `safe_directory` is the checkout unless given.
 
     The machine's nix.conf is never edited. Nix keeps no evaluations: of two that write its cache at once, one
-    fails with an attribute "unexpectedly missing", and an evaluation takes 60 ms. `sudo` in a user's clone makes
-    git refuse the folder, and Nix 2.8 then shows git's usage text as its error: hence safe.directory by
+    fails with an attribute "unexpectedly missing", and an evaluation takes 60 ms. `sudo` in a user's clone
+    makes git refuse the folder, and Nix 2.8 then shows git's usage text as its error: hence safe.directory by
     environment.
     """
     settings = files("sparkserve").joinpath("nix.conf").read_text()

@@ -91,6 +91,13 @@ def test_help_and_version_need_no_root_and_no_harness(clone: Clone) -> None:
     assert not (clone.path / ".sparkserve").exists()
 
 
+def test_completion_needs_no_root_once_there_is_a_harness(clone: Clone) -> None:
+    assert clone.run("completion", "bash", under=NOBODY)[0] == 10
+    clone.run("up")
+    code, out, err = clone.run("completion", "bash", under=NOBODY)
+    assert (code, out.splitlines()[0], err) == (0, "first completion bash", "")
+
+
 def test_twice_at_once(clone: Clone) -> None:
     with clone.start("one") as one, clone.start("two") as two:
         outs = [child.communicate(timeout=120) for child in (one, two)]

@@ -21,7 +21,15 @@ def _folders_or_urls(_: click.Context, __: click.Parameter, given: tuple[str, ..
     return given
 
 
-_profiles = click.argument("profiles", nargs=-1, metavar="[PROFILE]...")
+def _names() -> list[str]:
+    from sparkserve.pins import profile
+
+    return profile.names()
+
+
+_profiles = click.argument(
+    "profiles", nargs=-1, metavar="[PROFILE]...", shell_complete=options.complete(_names)
+)
 _from = click.option(
     "--from",
     "given",
