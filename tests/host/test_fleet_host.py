@@ -275,6 +275,19 @@ def test_nix_writes_no_cache_of_evaluations(desk: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("eval-cache*"))
 
 
+def test_the_harness_evaluates_beside_a_damaged_pin_list_of_an_engine(desk: Path) -> None:
+    pins = desk.parents[2] / "nix/pins/engine-cpu.json"
+    good = pins.read_text()
+    pins.write_text(good[:-20])
+    code = "from sparkserve import nix; print(nix.eval_json('packages.x86_64-linux.sparkserve.outPath'))"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "SPARKSERVE_CHECKOUT": str(desk.parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    listed = json.loads(sparkserve(desk.parents[2], "pins", "list", "engine-cpu", "--json").stdout)
+    pins.write_text(good)
+    assert done.returncode == 0, done.stderr
+    assert (listed["error"], listed["where"]) == ("PIN.PROFILE", str(pins))
+
+
 def test_a_broken_fleet_breaks_no_other(desk: Path) -> None:
     for text in ("{ nonsense = 1; }", "{ imports = [ ./gone.nix ]; }", "{"):
         desk.write_text(text)
