@@ -47,6 +47,7 @@ def test_a_row_elsewhere_is_one_line_without_trailing_blanks(capsys: pytest.Capt
 def test_a_narrow_terminal_cuts_no_cell(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     cells = ("engine-cpu", "wheel", "nvidia-nothing", "2.13.0+cpu.long", "1,234,567", "0123456789ab")
