@@ -7,6 +7,7 @@ Ids and exit codes are an interface: scripts match on them, so neither is ever r
 from __future__ import annotations
 
 EXIT_CODES: dict[str, int] = {
+    "CLI.USAGE": 2,
     "HOST.ROOT": 10,
     "HOST.NAMESPACES": 11,
     "HOST.DISK": 12,

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sparkserve import interrupts
 
 if TYPE_CHECKING:
+    import click
+
     from sparkserve.errors import SparkserveError
 
 EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE
@@ -69,7 +71,10 @@ def _run(arguments: list[str]) -> int:
         print_error(error, as_json="--json" in arguments)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        if "--json" in arguments:
+            print_error(_usage(error), as_json=True)
+        else:
+            error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
         console.print("Interrupted.")
@@ -84,6 +89,21 @@ def _run(arguments: list[str]) -> int:
         refused = _refused(error)
         print_error(refused, as_json="--json" in arguments)
         return refused.exit_code
+
+
+def _usage(error: click.ClickException) -> SparkserveError:
+    """The error for a command line that no command takes."""
+    from sparkserve.errors import SparkserveError
+
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "sparkserve"
+    return SparkserveError(
+        "CLI.USAGE",
+        expected="a command line as --help shows it",
+        found=error.format_message(),
+        where=command,
+        do=f"Run {command} --help.",
+    )
 
 
 def _refused(error: OSError) -> SparkserveError:

@@ -138,10 +138,10 @@ def _is_silent(run: Run) -> bool:
 
 
 def _build(plan: Plan, seconds: dict[str, float]) -> Path:
-    from sparkserve.pins import fetch
+    from sparkserve.pins import BUILDER, fetch
 
     begin = time.monotonic()
-    fetch.fetch(["stage0", "base", "tools", "harness", plan.engine.package, plan.engine.model], [], None)
+    fetch.fetch([*BUILDER, plan.engine.package, plan.engine.model], [], None)
     seconds["pins"] = time.monotonic() - begin
     begin = time.monotonic()
     name = f"host-{plan.fleet.name}-{plan.node.name}"
