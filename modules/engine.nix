@@ -3,27 +3,44 @@
 let
   inherit (lib) mkDefault mkOption types;
   cfg = config.engine;
+  packages = lib.attrNames (builtins.readDir ../pkgs);
   profile = import (./profiles + "/${config.serving.model}.nix");
   grouped = config.fleet.topology != "single";
 
-  # These follow from other options; given twice, the engine would take the last and the plan would be wrong.
+  # SGLang's options that other options of ours decide; given twice, the last counts and the plan would be wrong.
   owned = {
-    "--host" = "serving.host";
-    "--port" = "serving.port";
-    "--served-model-name" = "serving.model";
-    "--model-path" = "engine.model";
-  };
-  flag = arg: lib.head (builtins.match "([^=]*)(=.*)?" arg);
-  taken = lib.filter (arg: owned ? ${flag arg}) cfg.args;
+    "--host" = "set serving.host instead";
+    "--port" = "set serving.port instead";
+    "--served-model-name" = "set serving.model instead";
+    "--model-path" = "set engine.model instead";
+    "--model" = "set engine.model instead";
+    "--config" = "list what the file says in engine.args instead";
+  }
+  // all "leave it out: the endpoint is on loopback, speaks http and asks for no key"
+    [ "--api-key" "--admin-api-key" "--ssl-keyfile" "--ssl-certfile" ]
+  // all "leave it out: fleet.topology and fleet.nodes decide" [
+    "--nnodes" "--node-rank" "--dist-init-addr" "--nccl-init-addr"
+    "--tp-size" "--tensor-parallel-size" "--pp-size" "--pipeline-parallel-size"
+    "--dp-size" "--data-parallel-size" "--ep" "--ep-size" "--expert-parallel-size"
+  ];
+  all = way: options: lib.listToAttrs (map (option: lib.nameValuePair option way) options);
+
+  # argparse takes --hos for --host, so what an owned option begins with is refused like the option itself.
+  begins = arg: lib.filter (lib.hasPrefix (lib.head (builtins.split "=" arg))) (lib.attrNames owned);
+  taken = lib.filter (arg: lib.hasPrefix "--" arg && begins arg != [ ]) cfg.args;
+  refused = arg:
+    let option = lib.head (begins arg);
+    in "engine.args has \"${arg}\", which is ${option} to SGLang: ${owned.${option}}";
+  isName = name: builtins.match "[A-Za-z_][A-Za-z0-9_]*" name != null;
 in
 {
   options.engine = {
     package = mkOption {
-      type = types.nonEmptyStr;
+      type = types.enum packages;
       description = "The engine under pkgs/ that becomes /opt/engine in the engine's root.";
     };
     model = mkOption {
-      type = types.nonEmptyStr;
+      type = types.enum packages;
       description = "The model under pkgs/ that becomes /model in the engine's root.";
     };
     args = mkOption {
@@ -50,8 +67,9 @@ in
     shmMiB = mkDefault profile.shmMiB;
   };
 
-  config.assertions = map (arg: {
-    assertion = false;
-    message = "engine.args has \"${arg}\": set ${owned.${flag arg}} instead";
-  }) taken;
+  config.assertions = map (message: { assertion = false; inherit message; }) (
+    map refused taken
+    ++ map (name: "engine.env has \"${name}\": a name is letters, digits and _, and begins with no digit")
+      (lib.filter (name: !isName name) (lib.attrNames cfg.env))
+  );
 }

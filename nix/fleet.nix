@@ -2,7 +2,7 @@
 # itself. `hosts` and `modules` are paths; `lib` is nix/lib, or nixpkgs.lib.
 { lib, hosts, modules }:
 let
-  inherit (import ./throw.nix) fail place;
+  inherit (import ./throw.nix) fail place show;
 
   # NixOS declares this option itself, so it is not among our modules.
   assertions.options.assertions = lib.mkOption {
@@ -18,8 +18,16 @@ let
     name:
     let
       file = hosts + "/${name}/fleet.nix";
+      value = import file;
+      # A module system reads a string as the path of a module, and Nix then names no file.
+      own = if builtins.isAttrs value || builtins.isFunction value then file else fail "FLEET.EVAL" {
+        expected = "a set of options, or a function that gives one";
+        found = show value;
+        where = place (toString file);
+        way = "./sparkserve fleet new NAME writes a file to start from.";
+      };
       # The fleet's own file comes last, so that its list entries follow those of the modules.
-      inherit (lib.evalModules { modules = [ file { fleet.name = name; } assertions modules ]; }) config;
+      inherit (lib.evalModules { modules = [ own { fleet.name = name; } assertions modules ]; }) config;
       failed = lib.filter (a: !a.assertion) config.assertions;
     in
     {

@@ -4,7 +4,15 @@
 { fleet, node, plans }:
 let
   plan = plans.${node};
-  engine = packages.${plan.engine.package};
+  named = packages.${plan.engine.package};
+  engine =
+    if named ? layers then named else
+    (import ./throw.nix).fail "FLEET.OPTION" {
+      expected = "a package that is an engine";
+      found = plan.engine.package;
+      where = "engine.package of the fleet ${fleet}";
+      way = "Use engine-cpu.";
+    };
   layers = engine.layers ++ [ (layer { name = "model"; target = "/model"; tree = packages.${plan.engine.model}; }) ];
   harness = layer { name = "harness"; target = "/"; tree = sparkserve; };
 in

@@ -1,4 +1,4 @@
-# Packages made from hosts/: host-<fleet>-<node> for every node, <fleet>-image for every fleet whose nodes share a root.
+# Packages made from hosts/: host-<fleet>-<node> for every node, and local-image, the engine root of local-single.
 { fleets, host, image }:
 let
   # An error in one fleet must not hide the packages of the others: `lib.fleets.<fleet>` and checks/plan.nix report it.

@@ -1,14 +1,16 @@
-# The pin files as data: profile name -> { debs, wheels, trees }, each a list of store paths with their pins.
+# The pin files as data: profile name -> { debs, wheels }, each a list of pins with their store paths. Tree pins:
+# stage0.nix.
 { fetch }:
 let
   profile = file:
     let
+      # Only when it is used: a damaged list must not keep the harness, which can repair it, from being built.
       data = builtins.fromJSON (builtins.readFile (./pins + "/${file}"));
       ofKind = kind: builtins.filter (pin: pin.kind == kind) data.pins;
       fetched = kind: map (pin: pin // { path = fetch pin; }) (ofKind kind);
     in
     {
-      name = data.profile;
+      name = builtins.head (builtins.match "(.*)\\.json" file);
       value = { debs = fetched "deb"; wheels = fetched "wheel"; };
     };
 in

@@ -10,7 +10,7 @@ in
 derivation {
   inherit system;
   name = pin.file;
-  builder = "/PIN.MISSING-busybox-run--sparkserve-pins-fetch-base";
+  builder = "/PIN.MISSING-busybox-run-sparkserve-pins-fetch-stage0";
   outputHashMode = "recursive";
   outputHashAlgo = "sha256";
   outputHash = pin.sha256;

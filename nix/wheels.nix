@@ -2,6 +2,8 @@
 #   libDir     where modules go under $out        drop     globs of files never written
 #   strip      ELF files cut after their last segment (debug info goes)
 #   patches    unified diffs, each opening with its reason
+#   broken     modules that do not compile, and need not
+#   prefix     where the folder stands at run time, for the paths in byte code
 #   loader     ELF loader of the root that runs them from the store; null where they run inside a root
 { runPython, source, stage0 }:
 { name, wheels, libDir ? "lib", drop ? [ ], strip ? [ ], patches ? [ ], broken ? [ ], prefix, loader ? null }:

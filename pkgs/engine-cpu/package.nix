@@ -19,7 +19,7 @@ let
     strip = [ "triton/_C/libtriton.so" ];
     # Python 3.12 syntax, imported by nothing here.
     broken = [ "torch/testing/_internal/py312_intrinsics.py" ];
-    patches = [ ./patches/sglang-without-ipython.patch ./patches/torchvision-without-operators.patch ];
+    patches = map (name: ./patches + "/${name}") (builtins.attrNames (builtins.readDir ./patches));
   };
 in
 site // {

@@ -6,8 +6,10 @@
 log=$state/start.log
 child=
 tick=
+# The profiles whose pins the harness is built from; sparkserve.pins has the same list.
+builder=(stage0 base tools harness)
 
-alone() { # COMMAND: run it while no other ./sparkserve of this checkout does; a second start waits here
+alone() { # COMMAND...: run it while no other ./sparkserve of this checkout does; a second start waits here
   trap 'interrupted INT' INT
   trap 'interrupted TERM' TERM HUP
   if ! { mkdir -p "$state" && exec 9>"$state/lock"; } 2>/dev/null; then
@@ -18,7 +20,7 @@ alone() { # COMMAND: run it while no other ./sparkserve of this checkout does; a
     job flock 9
   fi
   : >"$log"
-  "$1"
+  "$@"
   # The harness must not inherit the lock: it would hold it for as long as a server runs.
   exec 9>&-
   trap - INT TERM HUP
@@ -26,7 +28,8 @@ alone() { # COMMAND: run it while no other ./sparkserve of this checkout does; a
 
 interrupted() { # SIGNAL: passed on as it came, as a start in a script's background has SIGINT ignored
   trap '' INT TERM HUP
-  if [[ $tick ]]; then kill "$tick"; fi
+  # The ticker may be gone: a closing terminal signals it too.
+  if [[ $tick ]]; then kill "$tick" 2>/dev/null || true; fi
   if [[ $child ]]; then
     kill "-$1" -- "-$child" 2>/dev/null || true
     wait "$child" || true
@@ -65,7 +68,7 @@ step() { # TEXT COMMAND...: one visible line; what the command prints goes to th
   fi
   job logged "$@" || code=$?
   if [[ $tick ]]; then
-    kill "$tick"
+    kill "$tick" 2>/dev/null || true
     wait "$tick" 2>/dev/null || true
     tick=
     printf '\r\033[K%s ... ' "$text" >&2
@@ -124,12 +127,13 @@ apt_install() { # PACKAGE. The second try is for old lists and for a dpkg that w
   "${install[@]}" || { dpkg --configure -a && apt-get update -q && "${install[@]}"; }
 }
 
-fetch_pins() {
-  local made_of wheels
+fetch_pins() { # THE USER'S COMMAND...
+  local made_of wheels given=() list=nix/pins/harness.json code=0
   wheels=$(/usr/bin/python3 -I -c 'import json, sys
 pins = json.load(open(sys.argv[1]))["pins"]
 print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))' \
-    "$checkout/nix/pins/harness.json")
+    "$checkout/$list" 2>>"$log") ||
+    fail PIN.PROFILE "the pin list of harness" "$(tail -n 1 "$log")" "$checkout/$list" "Run: git restore $list"
   made_of="$(/usr/bin/python3 -V) $wheels"
   if [[ $(cat "$state/venv/made-of" 2>/dev/null) != "$made_of" ]]; then
     # shellcheck disable=SC2086
@@ -137,13 +141,20 @@ print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))'
       fail PIN.FETCH "pip to install the harness's wheels" "$(last_error ERROR:)" "$log" \
         "Check pip's index (pip config list) and the network, then run the same command."
   fi
-  # Bytecode written into src would belong to root in a user's clone.
-  PYTHONPATH=$checkout/src PYTHONDONTWRITEBYTECODE=1 \
-    job "$state/venv/bin/python" -m sparkserve.cli.main pins fetch stage0 base tools harness 9>&- || exit $?
+  # A first `pins fetch --mirror URI` or `--from FOLDER`: where the usual sources lack something, nothing else helps.
+  if [[ "${1-} ${2-}" == "pins fetch" ]]; then given=("${@:3}"); fi
+  # Bytecode written into src would belong to root in a user's clone. stdout is the user's command's: of this one
+  # only an error goes there.
+  PYTHONPATH=$checkout/src PYTHONDONTWRITEBYTECODE=1 job "$state/venv/bin/python" -m sparkserve.cli.main \
+    pins fetch "${builder[@]}" "${given[@]}" ${as_json:+"$as_json"} >"$state/fetch.json" 9>&- || code=$?
+  if ((code)); then
+    cat "$state/fetch.json"
+    exit "$code"
+  fi
   pin_sums >"$state/fetched"
 }
 
-pin_sums() { sha256sum "$checkout"/nix/pins/{stage0,base,tools,harness}.json; }
+pin_sums() { (cd "$checkout/nix/pins" && sha256sum "${builder[@]/%/.json}" 2>&1); }
 
 make_venv() { # MADE-OF WHEEL==VERSION...
   local made_of=$1
@@ -164,18 +175,20 @@ need_namespaces() {
       "Set sysctl user.max_user_namespaces above 0; leave a plain chroot; run a container privileged."
 }
 
-refresh() { # build the harness, unless the start we waited for did
+refresh() { # THE USER'S COMMAND...: build the harness, unless the start we waited for did
   stale || return 0
   [[ -e $checkout/.git ]] ||
     fail HOST.SYSTEM "a git clone (flakes see what git tracks)" "no .git" "$checkout" "Clone it with git."
+  # A URL must quote all others. Nix 2.8 does not find the folder by the quoted path, takes it for a bare repository
+  # and lets git fetch from it: the build is then of the last commit, in silence, not of the files.
   [[ $checkout =~ ^[A-Za-z0-9/._~+,=@-]+$ ]] ||
-    fail HOST.SYSTEM "a path of plain letters, digits and ._~+,=@- (Nix 2.8 knows no others)" "$checkout" \
-      "the checkout" "Move the clone."
+    fail HOST.SYSTEM "a path of plain letters, digits and ._~+,=@- (Nix 2.8 does not see edits in others)" \
+      "$checkout" "the checkout" "Move the clone."
   [[ -x $harness ]] || need_namespaces
   install_missing
   # From before the build: an edit made meanwhile is newer.
   touch "$state/stamp.new"
-  if [[ ! -x $harness || $(pin_sums) != "$(cat "$state/fetched" 2>/dev/null)" ]]; then fetch_pins; fi
+  if [[ ! -x $harness || $(pin_sums) != "$(cat "$state/fetched" 2>/dev/null)" ]]; then fetch_pins "$@"; fi
   step "building the harness" nix build --print-build-logs --out-link "$state/harness" \
     "git+file://$checkout?shallow=1#sparkserve" || build_failed
   local untracked

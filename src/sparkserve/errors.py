@@ -7,6 +7,7 @@ Ids and exit codes are an interface: scripts match on them, so neither is ever r
 from __future__ import annotations
 
 EXIT_CODES: dict[str, int] = {
+    "CLI.USAGE": 2,
     "HOST.ROOT": 10,
     "HOST.NAMESPACES": 11,
     "HOST.DISK": 12,
@@ -70,3 +71,14 @@ class SparkserveError(Exception):
             "where": self.where,
             "do": self.do,
         }
+
+
+def not_root(where: str) -> SparkserveError:
+    """The error for a missing right to write."""
+    return SparkserveError(
+        "HOST.ROOT",
+        expected="to run as root",
+        found="no right to write",
+        where=where,
+        do="Run the same command with sudo.",
+    )

@@ -6,13 +6,14 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from collections import deque
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from sparkserve import checkout
+from sparkserve import checkout, disk
 from sparkserve.errors import EXIT_CODES, SparkserveError
 
 if TYPE_CHECKING:
@@ -28,29 +29,40 @@ _OURS = re.compile(
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
-def environment() -> dict[str, str]:
+def environment(safe_directory: str | None = None) -> dict[str, str]:
     """The process environment with the project's Nix settings and git's safe.directory.
 
-    The machine's nix.conf is never edited. `sudo` in a user's clone makes git refuse the folder, and Nix 2.8
-    then shows git's usage text as its error: hence safe.directory by environment.
+    `safe_directory` is the checkout unless given.
+
+    The machine's nix.conf is never edited. Nix keeps no evaluations: of two that write its cache at once, one
+    fails with an attribute "unexpectedly missing", and an evaluation takes 60 ms. `sudo` in a user's clone
+    makes git refuse the folder, and Nix 2.8 then shows git's usage text as its error: hence safe.directory by
+    environment.
     """
     settings = files("sparkserve").joinpath("nix.conf").read_text()
     user = os.environ.get("NIX_CONFIG", "")
+    given = os.environ.get("GIT_CONFIG_COUNT", "")
+    count = int(given) if re.fullmatch("[0-9]{1,5}", given) else 0
     return {
         **os.environ,
         "NIX_CONFIG": f"{user}\n{settings}",
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": "safe.directory",
-        "GIT_CONFIG_VALUE_0": str(checkout.root()),
+        "GIT_CONFIG_COUNT": str(count + 1),
+        f"GIT_CONFIG_KEY_{count}": "safe.directory",
+        f"GIT_CONFIG_VALUE_{count}": safe_directory or str(checkout.root()),
     }
 
 
-def eval_json(attribute: str) -> Any:
+def eval_json(attribute: str, apply: str | None = None) -> Any:
     """Evaluate a flake attribute (for instance `lib.fleets.local-single.plans`) to a Python value.
 
-    Raises the error that our Nix code threw, else `NIX.EVAL`.
+    `apply` is a Nix function that the value goes through. Raises the error that our Nix code threw, else
+    `NIX.EVAL`.
     """
-    out, err, code = _run(["nix", "eval", "--json", f"{flake()}#{attribute}"], None)
+    # Nix first looks for packages.<system>.lib, and for the names in packages all fleets are evaluated: one
+    # that stops Nix would stop the others. There are no packages for the system "none".
+    argv = ["nix", "eval", "--json", "--option", "system", "none"]
+    argv += ["--apply", apply] if apply else []
+    out, err, code = _run([*argv, f"{flake()}#{attribute}"], None)
     if code != 0:
         raise error(err, "NIX.EVAL", attribute)
     return json.loads(out)
@@ -101,25 +113,26 @@ def flake() -> str:
 
 
 def _run(argv: list[str], on_line: Callable[[str], None] | None) -> tuple[str, str, int]:
-    process = subprocess.Popen(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environment()
-    )
-    assert process.stdout is not None and process.stderr is not None  # noqa: S101 - for mypy
     tail: deque[str] = deque(maxlen=TAIL_LINES)
-    try:
-        # stdout is one short JSON value or empty, so it fits in the pipe while stderr is read.
-        for line in process.stderr:
-            text = _ANSI.sub("", line.rstrip())
-            tail.append(text)
-            if on_line is not None and text:
-                on_line(text)
-        out = process.stdout.read()
-        code = process.wait()
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
-    return out, "\n".join(tail), code
+    # stdout in a file: a large value would fill a pipe that nobody reads while stderr is read.
+    with tempfile.TemporaryFile("w+") as out:
+        process = subprocess.Popen(
+            argv, stdout=out, stderr=subprocess.PIPE, text=True, errors="replace", env=environment()
+        )
+        assert process.stderr is not None  # noqa: S101 - for mypy
+        try:
+            for line in process.stderr:
+                text = _ANSI.sub("", line.rstrip())
+                tail.append(text)
+                if on_line is not None and text:
+                    on_line(text)
+            code = process.wait()
+        except BaseException:
+            process.terminate()
+            process.wait()
+            raise
+        out.seek(0)
+        return out.read(), "\n".join(tail), code
 
 
 def error(stderr: str, fallback: str, where: str) -> SparkserveError:
@@ -137,12 +150,9 @@ def error(stderr: str, fallback: str, where: str) -> SparkserveError:
             where="/nix/store",
             do="Run ./sparkserve pins fetch.",
         )
-    if "No space left on device" in stderr or "database or disk is full" in stderr:
-        return SparkserveError(
-            "HOST.DISK",
-            expected="free space for the build",
-            found="a full disk",
-            where="/nix/store",
+    if disk.told(stderr):
+        return disk.full(
+            "/nix/store",
             do="Free some space (./sparkserve nix store gc removes what nothing uses), then run this again.",
         )
     return SparkserveError(

@@ -8,19 +8,32 @@ from __future__ import annotations
 import json
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sparkserve import disk
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from sparkserve.errors import SparkserveError
 
-console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        raise  # the error that rich caught; its own way is to exit with 1
+
+
+# What is printed often comes from others: rich would read "[a-z]" in it as a style, stop at "[/bin]", and
+# make a picture of ":key:".
+_plain = partial(_Console, highlight=False, markup=False, emoji=False)
+console = _plain(stderr=True, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -28,13 +41,36 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, indent=2, sort_keys=True) + "\n")
 
 
+def write_file(path: Path, text: str) -> None:
+    """Write `text` to `path` in one step: whole or not at all. Raises `HOST.DISK` and `OSError`."""
+    path = path.resolve()  # not the link, but what it points to
+    with disk.guarded(path):
+        if path.exists() and not path.is_file():
+            path.write_text(text, encoding="utf-8")  # /dev/stdout, a FIFO
+            return
+        part = path.with_name(f".{path.name}.part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            error.filename = str(path)
+            raise
+        finally:
+            with suppress(OSError):
+                part.unlink()
+
+
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table to stdout, at full width when stdout is not a terminal."""
-    table = Table(*columns, box=None, pad_edge=False)
+    """Print a table to stdout: cells fold on a narrow terminal, and elsewhere a row is one line."""
+    table = Table(box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*row)
-    out = Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=200)
-    out.print(table)
+    printer = _plain(width=None if sys.stdout.isatty() else 10_000)
+    with printer.capture() as text:
+        printer.print(table)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())
 
 
 def print_error(error: SparkserveError, *, as_json: bool) -> None:
@@ -42,8 +78,8 @@ def print_error(error: SparkserveError, *, as_json: bool) -> None:
     if as_json:
         print_json(error.as_dict())
         return
-    console.print(f"[bold red]{error.id}[/] expected {error.expected},", markup=True, end=" ")
-    console.print(f"found {error.found} ({error.where}). {error.do}", markup=False)
+    rest = f" expected {error.expected}, found {error.found} ({error.where}). {error.do}"
+    console.print(Text.assemble((error.id, "bold red"), rest))
 
 
 @contextmanager
@@ -54,7 +90,7 @@ def phase(name: str) -> Iterator[Callable[[str], None]]:
     line is printed, so that logs stay short.
     """
     start = time.monotonic()
-    # Text, not str: rich reads the brackets of a build's output as markup, and stops at "[/bin/sh]".
+    # Text: a spinner reads a str as markup, whatever its console is told.
     with console.status(Text(name)) as status:
 
         def detail(text: str) -> None:

@@ -136,7 +136,10 @@ def _json(arguments: list[str]) -> Any:
 
 def _instantiate(arguments: list[str]) -> subprocess.CompletedProcess[str]:
     argv = ["nix-instantiate", "--eval", "--strict", "--json", *arguments]
-    return subprocess.run(argv, env=nix.environment(), capture_output=True, text=True, timeout=SECONDS)
+    try:
+        return subprocess.run(argv, env=nix.environment(), capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(argv, 1, "", f"no end after {SECONDS} s")
 
 
 def _dump(path: Path, value: dict[str, Any]) -> None:

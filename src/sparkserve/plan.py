@@ -60,6 +60,11 @@ class Serving(_Frozen):
     auth: Literal["none"]
     ready_timeout_s: Annotated[int, Field(ge=1)]
 
+    @property
+    def endpoint(self) -> str:
+        """Base URL of the HTTP API."""
+        return f"http://{self.host}:{self.port}"
+
 
 class Engine(_Frozen):
     """What runs inside the engine's root. `package` and `model` are names under pkgs/, never paths."""

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from sparkserve.cli.commands.pins import command
 from sparkserve.errors import SparkserveError
-from sparkserve.pins import fetch, lock, store
+from sparkserve.pins import check, fetch, lock, store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +45,7 @@ def run(*arguments: str) -> Result:
 def state(monkeypatch: pytest.MonkeyPatch, *, missing: set[str], damaged: set[str]) -> None:
     monkeypatch.setattr(store, "missing", lambda paths: missing)
     monkeypatch.setattr(store, "damaged", lambda paths: damaged & set(paths))
+    monkeypatch.setattr(check, "size_in_store", lambda pin: 1234567)
 
 
 @pytest.mark.parametrize("name", ["lock", "fetch", "check", "list"])
@@ -67,6 +68,15 @@ def test_check_says_how_many_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
     state(monkeypatch, missing=set(), damaged=set())
     result = run("check", "--json")
     assert (result.exit_code, json.loads(result.stdout)) == (0, {"ok": True, "pins": 2})
+
+
+def test_check_names_a_list_with_a_wrong_size(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state(monkeypatch, missing=set(), damaged=set())
+    monkeypatch.setattr(check, "size_in_store", lambda pin: 9)
+    error = run("check", "some").exception
+    assert isinstance(error, SparkserveError)
+    assert (error.id, error.where) == ("PIN.PROFILE", str(checkout / "nix/pins/some.json"))
+    assert "git restore nix/pins/some.json" in error.do
 
 
 def test_check_names_every_missing_pin(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,17 +47,21 @@ enter() { # runs as PID 1 of the new namespaces
   for name in $(compgen -e | grep -iE '^(PIP_|.*_CA_BUNDLE$|SSL_CERT_|(http|https|no)_proxy$)'); do
     keep+=("$name=${!name}")
   done
-  exec env -i "${keep[@]}" HOME=/root TERM="${TERM:-dumb}" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+  # Not exec: PID 1 has to reap orphans, which bash does and a harness does not.
+  env -i "${keep[@]}" HOME=/root TERM="${TERM:-dumb}" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
     bash -c "cd /root/sparkserve && $command"
 }
 
 if [[ $1 == --enter ]]; then
   folder=$2 command=$3
   enter
+  exit
 fi
 suite=$1 mirror=$2 folder=$3 command=$4 commit=${5:-HEAD}
 [[ -e $folder/root/sparkserve ]] || make_machine
 # In the background, because unshare does not listen to signals; the whole machine is switched off by killing it.
+# With job control, because a background process without it ignores SIGINT, and so would all of the machine.
+set -m
 unshare --mount --propagation private --pid --fork --kill-child "$0" --enter "$folder" "$command" &
 machine=$!
 trap 'kill -KILL "$machine"' INT TERM HUP

@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-sys.path.append(str(Path(__file__).parents[1] / "unit"))
 import engine_values
 import fake_engine
 
@@ -48,16 +47,25 @@ class Checkout(NamedTuple):
 
     path: Path
 
-    def configure(self, *, port: int, fault: str = "", fleet_id: str = "0" * 64) -> None:
+    def configure(
+        self, *, port: int, fault: str = "", fleet_id: str = "0" * 64, ready_timeout_s: int = 300
+    ) -> None:
         """Write plan and closure, as a build would."""
-        plan = engine_values.plan(port=port, binds=[PREFIX, SCRIPT], env={"FAULT": fault})
+        plan = engine_values.plan(
+            port=port, ready_timeout_s=ready_timeout_s, binds=[PREFIX, SCRIPT], env={"FAULT": fault}
+        )
         value = plan.model_dump(mode="json", by_alias=True)
         (self.path / "plans.json").write_text(json.dumps({"spark-0": value}))
         (self.path / "closure/plan.json").write_text(json.dumps(value))
         closure = host_closure().model_copy(update={"fleet_id": fleet_id})
         (self.path / "closure/closure.json").write_text(closure.model_dump_json(by_alias=True))
 
-    def start(self, *arguments: str, under: Sequence[str] = (), **environment: str) -> subprocess.Popen[str]:
+    def start(
+        self,
+        *arguments: str,
+        under: Sequence[str] = (),
+        **environment: str,
+    ) -> subprocess.Popen[str]:
         """Run `sparkserve` in the background; Ctrl-C is a SIGINT to its group, as a terminal sends it.
 
         `under` is a command that runs it; `environment` adds to a minimal one.

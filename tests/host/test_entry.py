@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
 import statistics
-import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,16 @@ NOBODY = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 def paragraph(err: str, id: str) -> None:
     """The last line is the error in its one form."""
     assert re.fullmatch(rf"{id} expected .+, found .+ \(.+\)\. .+", err.splitlines()[-1]), err
+
+
+def session(leader: int) -> list[int]:
+    """The processes of a session, other than its leader."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it ended meanwhile
+            pid, fields = int(stat.parent.name), stat.read_text().rpartition(")")[2].split()
+            found += [pid] if int(fields[3]) == leader != pid else []
+    return found
 
 
 def test_first_start_then_nothing_to_do(clone: Clone) -> None:
@@ -50,12 +61,26 @@ def test_first_start_then_nothing_to_do(clone: Clone) -> None:
     assert statistics.median(times) < first / 10
 
 
+def test_first_fetch_takes_the_sources_that_the_user_names(clone: Clone) -> None:
+    err = clone.run("pins", "fetch", "engine-cpu", "--mirror", "http://mirror.example/debian")[2]
+    assert "pins fetch stage0 base tools harness engine-cpu --mirror http://mirror.example/debian\n" in err
+
+
 def test_not_root(clone: Clone) -> None:
-    code, out, err = clone.run("up", "--json", under=NOBODY)
+    code, out, err = clone.run("up", "--fleet", "a", under=NOBODY)
     assert (code, out) == (10, "")
     paragraph(err, "HOST.ROOT")
-    assert "sudo ./sparkserve up --json" in err
+    assert "sudo ./sparkserve up --fleet a" in err
     assert len(err.splitlines()) == 1
+
+
+def test_an_error_before_the_harness_is_json_when_asked_for(clone: Clone) -> None:
+    code, out, err = clone.run("up", "--json", 'a "b" \\ &\n\tc', under=NOBODY)
+    assert (code, err) == (10, "")
+    said = json.loads(out)
+    assert list(said) == ["error", "exit_code", "expected", "found", "where", "do"]
+    assert (said["error"], said["exit_code"], said["where"]) == ("HOST.ROOT", 10, "this shell")
+    assert said["do"] == 'Run: sudo ./sparkserve up --json a "b" \\ &  c'
 
 
 def test_help_and_version_need_no_root_and_no_harness(clone: Clone) -> None:
@@ -64,6 +89,13 @@ def test_help_and_version_need_no_root_and_no_harness(clone: Clone) -> None:
     assert (code, err) == (0, "")
     assert "Commands: up" in out
     assert not (clone.path / ".sparkserve").exists()
+
+
+def test_completion_needs_no_root_once_there_is_a_harness(clone: Clone) -> None:
+    assert clone.run("completion", "bash", under=NOBODY)[0] == 10
+    clone.run("up")
+    code, out, err = clone.run("completion", "bash", under=NOBODY)
+    assert (code, out.splitlines()[0], err) == (0, "first completion bash", "")
 
 
 def test_twice_at_once(clone: Clone) -> None:
@@ -78,7 +110,8 @@ def test_twice_at_once(clone: Clone) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("step", ["making the bootstrap environment", "building the harness"])
 def test_interrupted(clone: Clone, step: str, number: signal.Signals) -> None:
-    clone.mark("slow" if step.startswith("building") else "quick")
+    # The folder's name, since a build that another run finished would be there at once.
+    clone.mark(f"slow {clone.path}" if step.startswith("building") else "quick")
     with clone.start("up") as child:
         assert child.stderr is not None
         seen = ""
@@ -96,7 +129,9 @@ def test_interrupted(clone: Clone, step: str, number: signal.Signals) -> None:
             assert time.monotonic() - begin < 10
             assert "Interrupted" in child.stderr.read()
         else:
-            subprocess.run(["pkill", "--session", str(child.pid)], check=False)
+            # What it ran goes on; the next start copes, but its end would come too late for this test.
+            for pid in session(child.pid):
+                os.kill(pid, signal.SIGKILL)
     clone.mark("again")
     code, out, _ = clone.run("up")
     assert (code, out.splitlines()[0]) == (0, "again up")
@@ -125,6 +160,22 @@ def test_edits(clone: Clone) -> None:
     err = clone.run("a")[2]
     assert "pins fetch" in err
     assert "bootstrap environment" not in err
+
+
+def test_an_environment_that_moves_the_store_or_confuses_git(clone: Clone) -> None:
+    junk = clone.path / ".home/junk"
+    code, out, err = clone.run(
+        "up",
+        NIX_REMOTE=f"local?root={junk}",
+        NIX_STATE_DIR=str(junk),
+        NIX_STORE_DIR=str(junk),
+        NIX_CONF_DIR=str(junk),
+        GIT_CONFIG_COUNT="foo",
+    )
+    assert code == 0, err
+    assert not junk.exists()
+    assert str(junk) not in out
+    assert "GIT_CONFIG_COUNT=1\n" in out
 
 
 def test_nix_with_the_settings(clone: Clone) -> None:

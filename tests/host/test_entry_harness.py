@@ -10,6 +10,26 @@ SOURCE = Path(__file__).parents[2]
 EDIT_S = 20
 
 
+def test_a_clone_with_carriage_returns_wanted_has_none(tmp_path: Path) -> None:
+    clone = tmp_path / "clone"
+    argv = [
+        "git",
+        "-c",
+        "core.autocrlf=true",
+        "clone",
+        "--quiet",
+        "--depth",
+        "1",
+        f"file://{SOURCE}",
+        str(clone),
+    ]
+    subprocess.run(argv, check=True)
+    shown = subprocess.run(
+        [str(clone / "sparkserve"), "--version"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.startswith("sparkserve, version ")
+
+
 def test_edits_of_the_real_harness(tmp_path: Path) -> None:
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", "--depth", "1", f"file://{SOURCE}", str(clone)], check=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -110,6 +111,24 @@ def test_wheel_that_pip_does_not_find(clone: Clone) -> None:
     paragraph(err, "PIN.FETCH")
     assert "tiny==1.0" in err
     assert not list((clone.path / ".sparkserve").glob("venv*"))
+
+
+def test_a_damaged_list_of_the_harness(clone: Clone) -> None:
+    pins = clone.path / "nix/pins/harness.json"
+    for damage in (lambda: pins.write_text('{"pins": [{"ki'), pins.unlink):
+        damage()
+        code, out, err = clone.run("up", "--json")
+        said = json.loads(out)
+        assert (code, said["error"], said["where"]) == (24, "PIN.PROFILE", str(pins))
+        assert said["do"] == "Run: git restore nix/pins/harness.json"
+        assert "Traceback" not in err
+        assert said["found"]
+
+
+def test_an_error_of_the_first_fetch_is_all_of_stdout(clone: Clone) -> None:
+    (clone.path / "src/sparkserve/cli/main.py").write_text("import sys\nprint(*sys.argv[1:])\nsys.exit(23)\n")
+    code, out, _ = clone.run("up", "--json")
+    assert (code, out) == (23, "pins fetch stage0 base tools harness --json\n")
 
 
 def test_errors_of_the_build(clone: Clone) -> None:

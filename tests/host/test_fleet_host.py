@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,7 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
             (
                 "a value for serving.model",
                 "none",
-                "this fleet",
+                "hosts/desk/fleet.nix",
                 'Set serving.model to a value: one of "smollm2-135m".',
             ),
         ),
@@ -175,6 +176,13 @@ def test_a_wrong_option(desk: Path, old: str, new: str, expected: tuple[str, ...
     said = error(desk, old, new)
     assert said["error"] == "FLEET.OPTION"
     assert (said["expected"], said["found"], said["where"], said["do"]) == expected
+
+
+@pytest.mark.parametrize("option", ["engine.package", "engine.model"])
+def test_a_package_that_is_not_there(desk: Path, option: str) -> None:
+    said = error(desk, "serving.port = 8888;", f'{option} = "engine-cup";')
+    assert (said["error"], said["found"]) == ("FLEET.OPTION", '"engine-cup"')
+    assert '"engine-cpu"' in said["expected"]
 
 
 def test_all_failed_assertions_at_once(desk: Path) -> None:
@@ -190,9 +198,32 @@ def test_all_failed_assertions_at_once(desk: Path) -> None:
         'fleet.nodes has 2 entries, but fleet.topology = "single" takes 1: list exactly 1',
         "fleet.nodes: address 127.0.0.1 is given to b, spark-0: give each node its own",
         'serving.host = "10.0.0.1" opens the endpoint to a network without credentials: use 127.0.0.1',
-        'engine.args has "--port=1": set serving.port instead',
+        'engine.args has "--port=1", which is --port to SGLang: set serving.port instead',
     ):
         assert part in said["found"]
+
+
+def test_arguments_that_sglang_takes_for_an_owned_one_and_names_that_are_none(desk: Path) -> None:
+    refused = {
+        "--served-model": "--served-model-name to SGLang: set serving.model instead",
+        "--model=/nope": "--model to SGLang: set engine.model instead",
+        "--hos": "--host to SGLang: set serving.host instead",
+        "--tp": "--tp-size to SGLang: leave it out: fleet.topology and fleet.nodes decide",
+        "--api-key": "--api-key to SGLang: leave it out: the endpoint is on loopback",
+        "--ep=2": "--ep to SGLang: leave it out",
+    }
+    listed = " ".join(f'"{arg}" "x"' for arg in [*refused, "--log-level", "--model-impl", "--hostile"])
+    said = error(
+        desk,
+        "serving.port = 8888;",
+        f'engine.args = [ {listed} ]; engine.env = {{ "A=B" = "1"; _a1 = "2"; }};',
+    )
+    assert said["error"] == "FLEET.ASSERTION"
+    for arg, way in refused.items():
+        assert f'engine.args has "{arg}", which is {way}' in said["found"]
+    assert said["found"].count("engine.args has") == len(refused)
+    assert said["found"].count("engine.env has") == 1
+    assert 'engine.env has "A=B": a name is letters, digits and _' in said["found"]
 
 
 def test_nix_code_that_does_not_evaluate(desk: Path) -> None:
@@ -202,9 +233,65 @@ def test_nix_code_that_does_not_evaluate(desk: Path) -> None:
     assert "/nix/store" not in said["found"]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('"text"', '"text"'),
+        ("[ 1 ]", "[ 1 ]"),
+        ("{ imports = [ ./gone.nix ]; }", "gone.nix"),
+        ("{ imports = [ ../../gone.nix ]; }", "gone.nix"),
+        ('{ serving.model = builtins.readFile "/nowhere/file"; }', "/nowhere/file"),
+        ("{ serving.model = builtins.readFile ./file; }", "hosts/desk/file"),
+    ],
+)
+def test_a_file_that_is_no_module_or_reads_what_is_not_there(desk: Path, text: str, found: str) -> None:
+    desk.write_text(text)
+    said = json.loads(sparkserve(desk.parents[2], "fleet", "show", "desk", "--json").stdout)
+    assert (said["error"], said["exit_code"], said["where"]) == ("FLEET.EVAL", 34, "hosts/desk/fleet.nix")
+    assert found in said["found"]
+    assert "nix log" not in said["do"]
+
+
+def test_a_fleet_nix_that_is_a_folder(desk: Path) -> None:
+    desk.unlink()
+    desk.mkdir()
+    (desk / "other.nix").write_text("{ }")
+    git(desk.parents[2], "add", "hosts/desk")
+    said = json.loads(sparkserve(desk.parents[2], "fleet", "show", "desk", "--json").stdout)
+    assert (said["error"], said["where"]) == ("FLEET.EVAL", "hosts/desk/fleet.nix")
+
+
+def test_an_empty_fleet_names_its_file(desk: Path) -> None:
+    desk.write_text("{ }")
+    said = json.loads(sparkserve(desk.parents[2], "fleet", "show", "desk", "--json").stdout)
+    assert (said["error"], said["where"]) == ("FLEET.OPTION", "hosts/desk/fleet.nix")
+
+
+def test_nix_writes_no_cache_of_evaluations(desk: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "XDG_CACHE_HOME": str(tmp_path)}
+    argv = [sys.executable, "-m", "sparkserve.cli.main", "fleet", "show", "desk"]
+    env["SPARKSERVE_CHECKOUT"] = str(desk.parents[2])
+    subprocess.run(argv, env=env, check=True, capture_output=True)
+    assert not list(tmp_path.rglob("eval-cache*"))
+
+
+def test_the_harness_evaluates_beside_a_damaged_pin_list_of_an_engine(desk: Path) -> None:
+    pins = desk.parents[2] / "nix/pins/engine-cpu.json"
+    good = pins.read_text()
+    pins.write_text(good[:-20])
+    code = "from sparkserve import nix; print(nix.eval_json('packages.x86_64-linux.sparkserve.outPath'))"
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "SPARKSERVE_CHECKOUT": str(desk.parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    listed = json.loads(sparkserve(desk.parents[2], "pins", "list", "engine-cpu", "--json").stdout)
+    pins.write_text(good)
+    assert done.returncode == 0, done.stderr
+    assert (listed["error"], listed["where"]) == ("PIN.PROFILE", str(pins))
+
+
 def test_a_broken_fleet_breaks_no_other(desk: Path) -> None:
-    desk.write_text("{ nonsense = 1; }")
-    assert sparkserve(desk.parents[2], "fleet", "plan", "local-single").returncode == 0
+    for text in ("{ nonsense = 1; }", "{ imports = [ ./gone.nix ]; }", "{"):
+        desk.write_text(text)
+        assert sparkserve(desk.parents[2], "fleet", "plan", "local-single").returncode == 0
 
 
 def test_an_untracked_fleet(desk: Path) -> None:
@@ -218,6 +305,20 @@ def test_an_untracked_fleet(desk: Path) -> None:
     command = said["do"].removeprefix("Run: ").split()
     subprocess.run(command, cwd=checkout, check=True)
     assert sparkserve(checkout, "fleet", "show", "desk").returncode == 0
+
+
+def test_root_leaves_nothing_of_its_own_in_a_users_clone() -> None:
+    # Not tmp_path, which other users may not enter.
+    with tempfile.TemporaryDirectory() as name:
+        clone = Path(name)
+        (clone / "hosts").mkdir()
+        git(clone, "init", "--quiet")
+        for path in (clone, *clone.rglob("*")):
+            os.chown(path, 65534, 65534)
+        done = sparkserve(clone, "fleet", "new", "desk")
+        assert done.returncode == 0, done.stderr
+        assert (clone / ".git/index").exists()
+        assert [path for path in clone.rglob("*") if path.stat().st_uid == 0] == []
 
 
 def test_an_unknown_node(desk: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import openai
+import pytest
 
 if TYPE_CHECKING:
     from engine_copy import Copy
@@ -60,6 +61,19 @@ def test_up_and_down(copy: Copy) -> None:
     text = "".join(part.choices[0].delta.content or "" for part in parts if part.choices)
     assert text == "The capital of France is Paris."
     assert [model.id for model in client.models.list()] == [first["model"]]
+
+    # Each ended the server before patches/sglang-refuses-unknown-tokens.patch. The vocabulary: 49152.
+    completions: list[dict[str, Any]] = [
+        {"prompt": [49152, 5]},
+        {"prompt": [-1]},
+        {"prompt": "hi", "logprobs": 49153},
+        {"prompt": "hi", "extra_body": {"min_tokens": 3, "stop_token_ids": [49152]}},
+    ]
+    for bad in completions:
+        with pytest.raises(openai.BadRequestError):
+            client.completions.create(**{"model": first["model"], "max_tokens": 5, **bad})
+    last = client.completions.create(model=first["model"], prompt=[49151], max_tokens=2)
+    assert last.usage is not None and last.usage.completion_tokens == 2
 
     assert copy.run("down")[0] == 0
     assert engines(copy.port) == []

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import fake_checkout
 import pytest
 
+from sparkserve import interrupts
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -101,8 +103,13 @@ def test_taken_port_is_found_before_the_build(checkout: Checkout) -> None:
     assert not (checkout.path / "builds").exists()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("phase", ["eval", "build", "ready"])
+@pytest.mark.parametrize(
+    ("phase", "number"),
+    [
+        *((phase, number) for phase in ("eval", "build") for number in (signal.SIGINT, signal.SIGTERM)),
+        *(("ready", number) for number in interrupts.STOPS),
+    ],
+)
 def test_interrupted_in_any_phase(checkout: Checkout, phase: str, number: signal.Signals) -> None:
     checkout.configure(port=free_port(), fault="unhealthy")
     child = checkout.start("up", NIX_SLEEP=phase)
@@ -117,7 +124,7 @@ def test_interrupted_in_any_phase(checkout: Checkout, phase: str, number: signal
     else:
         child.send_signal(number)
     child.communicate(timeout=20)
-    assert child.returncode == 130
+    assert child.returncode == 128 + number
     assert not checkout.record.exists()
     wait_for(lambda: engines(checkout.path) == [])
 
@@ -128,8 +135,41 @@ def test_killed_up_leaves_an_engine_that_the_next_up_takes_over(checkout: Checko
     wait_for(checkout.record.exists)
     child.kill()
     child.communicate()
-    assert json.loads(checkout.run("status", "--json")[1])["nodes"][0]["state"] == "starting"
+    assert json.loads(checkout.run("status", "--json")[1])["nodes"][0]["state"] == "abandoned"
+    code, out, _ = checkout.run("smoke", "--json")
+    assert code == 52 and "./sparkserve up" in json.loads(out)["do"]
+    checkout.configure(port=free_port(), fault="unhealthy", ready_timeout_s=1)
+    code, out, _ = checkout.run("up", "--json")
+    assert code == 51 and "503" in json.loads(out)["found"]
     assert checkout.run("down")[0] == 0
+
+
+def test_terminal_that_closes(checkout: Checkout) -> None:
+    """SIGHUP comes twice, and every write to the terminal fails."""
+    checkout.configure(port=free_port(), fault="unhealthy")
+    ours, terminal = os.openpty()
+    to_terminal = ["sh", "-c", 'exec "$@" 2>"$0"', os.ttyname(terminal)]
+    child = checkout.start("up", under=to_terminal)
+    os.close(terminal)
+    wait_for(checkout.record.exists)
+    os.close(ours)
+    child.send_signal(signal.SIGHUP)
+    child.send_signal(signal.SIGHUP)
+    child.communicate(timeout=20)
+    assert not checkout.record.exists()
+    wait_for(lambda: engines(checkout.path) == [])
+
+
+def test_wedged_engine(checkout: Checkout) -> None:
+    pid = json.loads(checkout.run("up", "--json")[1])["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    begin = time.monotonic()
+    code, out, _ = checkout.run("smoke", "--json")
+    assert (code, json.loads(out)["found"]) == (52, "it is silent")
+    code, out, err = checkout.run("up", "--json")
+    assert code == 0 and "is silent; replacing it" in err
+    assert time.monotonic() - begin < 60
+    assert json.loads(out)["pid"] != pid
 
 
 def test_dead_engine(checkout: Checkout) -> None:
@@ -150,6 +190,23 @@ def test_damaged_record(checkout: Checkout) -> None:
     code, _, err = checkout.run("down")
     assert code == 0 and "damaged" in err
     assert not checkout.record.exists()
+
+
+@pytest.mark.parametrize("command", ["down", "up"])
+@pytest.mark.parametrize("damage", ["{", None])
+def test_running_engine_without_a_record_is_stopped(
+    checkout: Checkout, damage: str | None, command: str
+) -> None:
+    assert checkout.run("up")[0] == 0
+    before = set(engines(checkout.path))
+    if damage is None:
+        checkout.record.unlink()
+    else:
+        checkout.record.write_text(damage)
+    checkout.configure(port=free_port())
+    code, _, err = checkout.run(command)
+    assert code == 0 and "engine stopped" in err and "does not run" not in err
+    wait_for(lambda: not before & set(engines(checkout.path)))
 
 
 def test_engine_that_dies(checkout: Checkout) -> None:
@@ -197,3 +254,22 @@ def test_full_disk(checkout: Checkout) -> None:
     assert code == 12
     assert json.loads(out)["where"] == str(checkout.path / ".sparkserve")
     assert not (checkout.path / "builds").exists()
+
+
+def test_two_fleets_on_one_port(checkout: Checkout, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Whoever asks first would answer for both: only one may say that it serves, the other leaves nothing."""
+    other = fake_checkout.make(tmp_path_factory.mktemp("other"))
+    number = free_port()
+    for each in (checkout, other):
+        each.configure(port=number)
+    both = [each.start("up", "--json") for each in (checkout, other)]
+    said = [json.loads(child.communicate(timeout=60)[0]) for child in both]
+    codes = [child.returncode for child in both]
+    winner = codes.index(0)
+    loser = said[1 - winner]
+    assert loser["error"] in ("HOST.PORT", "ENGINE.START")
+    if loser["error"] == "HOST.PORT":
+        assert f"process {said[winner]['pid']} (" in loser["found"]
+    assert [each.record.exists() for each in (checkout, other)] == [code == 0 for code in codes]
+    assert len(engines(checkout.path)) == 4
+    other.run("down")

@@ -1,8 +1,8 @@
 """An engine's HTTP face without a model, with faults on request; also a program, for tests that start one.
 
 Faults: none, `unhealthy` (/health says 503), `error` (chat says 500), `garbage` (chat answers something else,
-never a stream), `london` (the wrong city), `unequal` (streamed and whole text differ), `cut` (the stream
-breaks off).
+never a stream), `london` (the wrong city), `locked` (chat wants a key), `unequal` (streamed and
+whole text differ), `cut` (the stream breaks off).
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class Handler(BaseHTTPRequestHandler):
         text = f"The capital of France is {city}."
         if self.server.fault == "error":
             return self._send(500, b"the scheduler is gone")
+        if self.server.fault == "locked":
+            return self._send(401, b'{"error": "Unauthorized"}')
         if self.server.fault == "garbage":
             return self._send(200, b'{"choices": []}')
         if request.get("stream"):

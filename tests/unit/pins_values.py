@@ -34,11 +34,12 @@ def pin(content: bytes = b"content", **changes: Any) -> Pin:
         "kind": "wheel",
         "name": "one",
         "version": "1.0",
-        "file": "one-1.0-py3-none-any.whl",
         "sha256": hashlib.sha256(content).hexdigest(),
         "size": len(content),
     }
-    return Pin(**(values | changes))
+    values |= changes
+    named = "{name}_{version}_amd64.deb" if values["kind"] == "deb" else "{name}-{version}-py3-none-any.whl"
+    return Pin(**({"file": named.format(**values)} | values))
 
 
 def pin_list(*pins: Pin, profile: str = "some") -> PinList:

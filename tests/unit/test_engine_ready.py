@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ import pytest
 from engine_values import run
 from fake_engine import FakeEngine
 
-from sparkserve.engine import procfs, ready
+from sparkserve.engine import procfs, ready, status
 from sparkserve.engine.log import Progress
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
@@ -63,10 +64,30 @@ def test_ready_after_a_real_answer(files: NodeFiles) -> None:
 )
 def test_never_ready(files: NodeFiles, fault: str, says: str) -> None:
     with serving(fault) as engine, pytest.raises(SparkserveError) as caught:
-        ready.wait(engine, files, timeout_s=0.6)
+        ready.wait(engine, files, timeout_s=2.0)
     assert caught.value.id == "ENGINE.READY"
     assert says in caught.value.found
     assert files.load() is None
+
+
+def test_an_endpoint_that_wants_a_key_fails_at_once(files: NodeFiles) -> None:
+    begin = time.monotonic()
+    with serving("locked") as engine, pytest.raises(SparkserveError) as caught:
+        ready.wait(engine, files, timeout_s=60)
+    assert time.monotonic() - begin < 30
+    assert caught.value.id == "ENGINE.READY"
+    assert "401" in caught.value.found
+    assert "--api-key" in caught.value.do
+
+
+def test_whose_first_answer_is_awaited_by_whom(files: NodeFiles) -> None:
+    with serving() as engine:
+        assert status.state(engine) == "abandoned"
+        waiting = engine.model_copy(update={"up": engine.monitor})
+        assert status.state(waiting) == "starting"
+        gone = procfs.Process(engine.monitor.pid, engine.monitor.start - 1)
+        assert status.state(engine.model_copy(update={"up": gone})) == "abandoned"
+        assert status.state(files.answered(waiting, 0.1)) == "ready"
 
 
 def test_a_dead_engine_fails_at_once(files: NodeFiles) -> None:

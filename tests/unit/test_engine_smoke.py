@@ -48,5 +48,5 @@ def test_nobody_there() -> None:
         endpoint = server.endpoint
     with pytest.raises(SparkserveError) as caught:
         smoke.check(endpoint, "smollm2-135m")
-    assert caught.value.id == "SMOKE.ANSWER"
+    assert caught.value.id == "ENGINE.STATE"
     assert "refused" in caught.value.found

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkserve import nix
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import DEFAULT_FLEET, names, new, plans
 
@@ -94,3 +95,44 @@ def test_untracked_files_are_named_with_the_way_out(monkeypatch: pytest.MonkeyPa
     assert caught.value.id == "FLEET.UNTRACKED"
     assert caught.value.found == "untracked hosts/desk/fleet.nix, hosts/desk/extra.nix"
     assert caught.value.do == "Run: git add -N hosts/desk"
+
+
+def test_a_missing_git_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SparkserveError) as caught:
+        plans.evaluate("desk")
+    assert (caught.value.id, caught.value.where) == ("HOST.SYSTEM", "git")
+    assert "apt-get install git" in caught.value.do
+
+
+@pytest.mark.parametrize(
+    ("error", "sound", "id", "where"),
+    [
+        ("NIX.EVAL", True, "FLEET.EVAL", "hosts/desk/fleet.nix"),
+        ("NIX.EVAL", False, "NIX.EVAL", "this fleet's attribute"),
+        ("HOST.DISK", True, "HOST.DISK", "this fleet's attribute"),
+    ],
+)
+def test_the_file_of_the_fleet_is_blamed_when_all_else_is_sound(
+    error: str, sound: bool, id: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluated(attribute: str, apply: str | None = None) -> list[str]:
+        if apply and sound:
+            return ["desk"]
+        raise SparkserveError(error, expected="", found="gone.nix", where="this fleet's attribute", do="")
+
+    monkeypatch.setattr(names, "require_tracked", lambda name: None)
+    monkeypatch.setattr(nix, "eval_json", evaluated)
+    with pytest.raises(SparkserveError) as caught:
+        plans.evaluate("desk")
+    assert (caught.value.id, caught.value.where) == (id, where)
+
+
+@pytest.mark.parametrize(("given", "own"), [("foo", 0), ("-1", 0), ("", 0), ("2", 2)])
+def test_settings_of_git_are_added_to_the_callers(
+    given: str, own: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CONFIG_COUNT", given)
+    environment = nix.environment()
+    assert environment["GIT_CONFIG_COUNT"] == str(own + 1)
+    assert environment[f"GIT_CONFIG_KEY_{own}"] == "safe.directory"

@@ -35,6 +35,19 @@ def test_address_of_another_machine() -> None:
     assert "assign" in caught.value.found
 
 
+def test_lock_on_a_full_disk(tmp_path: Path) -> None:
+    """The limit of 0 bytes a file stands for it: flock needs no room, only the note of who holds it does."""
+    script = (
+        "import pathlib, resource, sys; from sparkserve.local import lock\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "with lock.held(pathlib.Path(sys.argv[1]), 'f'): print('in', flush=True)"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    argv = [sys.executable, "-c", script, str(tmp_path)]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("in\n", "")
+
+
 def test_second_holder_says_whom_it_waits_for(tmp_path: Path) -> None:
     script = (
         "import pathlib, sys; from sparkserve.local import lock\n"

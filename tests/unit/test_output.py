@@ -1,16 +1,61 @@
-"""The printer takes any text: what others print often has brackets in it."""
+"""The printer takes any text: what others print often has brackets and colons in it."""
 
 from __future__ import annotations
 
+import re
+import sys
 from typing import TYPE_CHECKING
 
-from sparkserve.output import phase
+from sparkserve.errors import SparkserveError
+from sparkserve.output import console, phase, print_error, print_table
 
 if TYPE_CHECKING:
     import pytest
 
+ODD = "[a-z]+ [/bin/sh] :key: \\[x]"
 
-def test_brackets_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    with phase("Build [red] of [/bin/sh]") as detail:
-        detail("[1/2 built] [/bin/sh]")
-    assert "Build [red] of [/bin/sh]" in capsys.readouterr().err
+
+def test_a_phase_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    with phase(f"Build {ODD}") as detail:
+        detail(ODD)
+    assert f"Build {ODD}" in capsys.readouterr().err
+
+
+def test_an_error_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    error = SparkserveError("FLEET.OPTION", expected=ODD, found=f"1 {ODD}", where=f"2 {ODD}", do=f"3 {ODD}")
+    print_error(error, as_json=False)
+    assert capsys.readouterr() == ("", f"FLEET.OPTION expected {ODD}, found 1 {ODD} (2 {ODD}). 3 {ODD}\n")
+
+
+def test_a_line_and_a_table_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print(ODD)
+    print_table(("setting", "value"), [("environment", ODD)])
+    out, err = capsys.readouterr()
+    assert ODD in out
+    assert err == f"{ODD}\n"
+
+
+def test_a_row_elsewhere_is_one_line_without_trailing_blanks(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("setting", "value"), [("arguments", "x" * 300), ("gates", "none")])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split() for line in lines] == [
+        ["setting", "value"], ["arguments", "x" * 300], ["gates", "none"],
+    ]  # fmt: skip
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_a_narrow_terminal_cuts_no_cell(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    cells = ("engine-cpu", "wheel", "nvidia-nothing", "2.13.0+cpu.long", "1,234,567", "0123456789ab")
+    print_table(("Profile", "Kind", "Name", "Version", "Bytes", "sha256"), [cells])
+    out = re.sub(r"\x1b\[\d*m", "", capsys.readouterr().out)
+    assert "…" not in out
+    assert max(map(len, out.splitlines())) <= 40
+    # Folded cells read downwards: no letter is lost.
+    assert sorted(c for c in out if not c.isspace()) == sorted(
+        "".join(cells) + "ProfileKindNameVersionBytessha256"
+    )

@@ -79,7 +79,7 @@ def test_what_is_left_out_counts_as_installed(answers: Callable[..., Calls], tmp
     )
     answers(install=(0, PLAN, ""), show=(0, virtual, ""))
     apt.opened("bookworm", None).resolve(["libattr1"], ["mawk", "libattr1"])
-    status = (tmp_path / ".sparkserve/apt/var/lib/dpkg/status").read_text()
+    status = (tmp_path / ".sparkserve/apt/bookworm/var/lib/dpkg/status").read_text()
     assert "Package: mawk\n" in status and "Provides: awk, one (= 1)\n" in status
     # Without its needs, or apt would find the installation broken.
     assert "far" not in status
@@ -96,7 +96,8 @@ def test_leaving_out_what_nothing_needs_is_refused(answers: Callable[..., Calls]
 def test_the_root_is_private_and_has_only_main(answers: Callable[..., Calls], tmp_path: Path) -> None:
     answers()
     root = apt.opened("bookworm", None).root
-    assert root == tmp_path / ".sparkserve/apt"
+    assert apt.opened("trixie", None).root != root
+    assert root == tmp_path / ".sparkserve/apt/bookworm"
     source = (root / "etc/sources/debian.sources").read_text()
     assert "URIs: http://mirror.example/debian\nSuites: bookworm\nComponents: main\n" in source
     assert "Signed-By: /key.gpg\n" in source

@@ -65,6 +65,15 @@ def test_what_the_store_lacks_is_fetched_kept_and_removed_from_the_folder(
     assert list(workspace.folder().iterdir()) == []
 
 
+def test_a_log_gets_no_bar(
+    nix: FolderStore, index: dict[str, bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    index["one-1.0-py3-none-any.whl"] = b"content"
+    model.save(pin_list(pin()))
+    fetch.fetch(["some"], [], None)
+    assert capsys.readouterr() == ("", "")
+
+
 def test_nothing_to_do_takes_no_lock(nix: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
     one = named("one")
     nix.added[one.path] = b"content"
@@ -133,7 +142,7 @@ def test_a_tree_is_made_from_its_deb(
     nix: FolderStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = deb(tmp_path / "bb_1_amd64.deb", {"./bin/bb": b"ELF"})
-    source = pin(package.read_bytes(), kind="deb", name="bb", file=package.name)
+    source = pin(package.read_bytes(), kind="deb", name="bb", version="1", file=package.name)
     tree = pin(b"ELF", kind="tree", name="bb", file="bb", source=source.file, member="bin/bb")
     monkeypatch.setattr(type(source), "path", property(lambda p: str(package) if p.kind == "deb" else "tree"))
     nix.added[str(package)] = b""
@@ -202,3 +211,6 @@ def test_downloads_are_divided_by_size_and_target() -> None:
     assert got[1] == ["large"]
     assert [len(batch) for batch in got[2:]] == [12, 8, 1]
     assert got[-1] == ["stranger"]
+
+    both = {pin(name="openai", version=v, file=f"openai-{v}.whl"): TARGET for v in ("2.8.0", "3.57.0")}
+    assert [len(batch) for batch in fetch.batches(both)] == [1, 1]

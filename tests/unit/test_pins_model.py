@@ -25,14 +25,16 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def tree() -> model.Pin:
-    return pin(kind="tree", name="bb", file="bb", source="d.deb", member="bin/bb")
+    return pin(kind="tree", name="bb", file="bb", source="d_1_amd64.deb", member="bin/bb")
 
 
 def test_what_is_saved_is_what_is_loaded() -> None:
-    pins = pin_list(pin(kind="deb", file="d.deb"), tree(), pin(requires=("two>=1; python_version<'4'",)))
+    pins = pin_list(
+        pin(kind="deb", name="d", version="1"), tree(), pin(requires=("two>=1; python_version<'4'",))
+    )
     model.save(pins)
     assert model.load("some") == pins
-    assert json.loads(model.list_path("some").read_text())["pins"][1]["from"] == "d.deb"
+    assert json.loads(model.list_path("some").read_text())["pins"][1]["from"] == "d_1_amd64.deb"
 
 
 @pytest.mark.parametrize("step", ["write_text", "replace"])
@@ -71,6 +73,12 @@ TREE: dict[str, object] = {
         (text(size="many"), "pins.0.size"),
         (text(colour="red"), "pins.0.colour"),
         (text(kind="rpm"), "pins.0.kind"),
+        (text(file="../../evil"), "pins.0.file"),
+        (text(file=".one-1.0-py3-none-any.whl"), "pins.0.file"),
+        (text(name="two"), "two 1.0 with one-1.0-py3-none-any.whl"),
+        (text(version="1.1"), "one 1.1 with one-1.0-py3-none-any.whl"),
+        (text(version="1.0+cpu"), "one 1.0+cpu with one-1.0"),
+        (text(kind="deb", file="one_2_amd64.deb"), "one 1.0 with one_2_amd64.deb"),
         (text(TREE | {"from": "other.deb", "member": "bin/bb"}, kind="deb"), "the tree bb without a deb"),
         (text(TREE | {"from": pin().file}, kind="deb"), "the tree bb without a deb"),
         (text().replace("sparkserve.pins/1", "sparkserve.pins/2"), "schema"),
@@ -82,7 +90,20 @@ def test_a_wrong_list_is_refused_with_the_place(content: str, found: str) -> Non
         model.load("some")
     assert caught.value.id == "PIN.PROFILE"
     assert found in caught.value.found
-    assert "pins lock some" in caught.value.do
+    assert caught.value.do == "Run: git restore nix/pins/some.json, or: ./sparkserve pins lock some."
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "file"),
+    [
+        ("a-b", "2025.7", "A_b-2025.07.0-py3-none-any.whl"),
+        ("a-b", "1!2.0", "a_b-1-2.0-py3-none-any.whl"),
+        ("torch", "2.13.0+cpu", "torch-2.13.0+cpu-cp311-cp311-linux_x86_64.whl"),
+    ],
+)
+def test_a_file_may_spell_name_and_version_as_it_does(name: str, version: str, file: str) -> None:
+    model.save(pin_list(pin(name=name, version=version, file=file)))
+    assert model.load("some").pins[0].file == file
 
 
 def test_a_missing_list_is_refused_with_those_that_are_there() -> None:

@@ -56,6 +56,7 @@ def test_a_profile_is_read(write: Callable[[str, str], None]) -> None:
         (TARGET_TOML + '[wheels]\nrequests = ["click"]\n', "wheels.requests"),
         (TARGET_TOML + '[wheels]\nrequest = "click"\n', "wheels.request"),
         (TARGET_TOML + '[wheels]\nno_deps = ["sglang>=0.5"]\n', "sglang>=0.5"),
+        (TARGET_TOML + "[wheels]\nno_deps = [\"sglang==0.5; python_version=='3.11'\"]\n", "sglang==0.5;"),
         (TARGET_TOML + '[wheels]\nrequest = ["typer>=1"]\nexclude = ["typer"]\n', "excluded at once: typer"),
         (TARGET_TOML + '[debs]\nrequest = ["dpkg"]\nexclude = ["dpkg"]\n', "excluded at once: dpkg"),
         (TARGET_TOML + '[[tree]]\nname = "busybox"\n', "tree.0.deb"),

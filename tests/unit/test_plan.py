@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from sparkserve import plan
@@ -88,6 +89,17 @@ def test_says_which_file_is_no_plan(tmp_path: Path, text: str | None) -> None:
 def test_is_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         plan.load(GOLDEN).node.rank = 1
+
+
+@pytest.mark.parametrize(
+    "golden", sorted((ROOT / "tests/golden").glob("*/*.json")), ids=lambda path: path.stem
+)
+def test_golden_plans_fit_the_committed_schema(golden: Path) -> None:
+    schema = json.loads((ROOT / "docs/plan.schema.json").read_text())
+    plan_ = json.loads(golden.read_text())
+    jsonschema.validate(plan_, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**plan_, "schema": "sparkserve.plan/0"}, schema)
 
 
 def test_committed_schema_is_the_exported_one() -> None:

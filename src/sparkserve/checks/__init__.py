@@ -32,8 +32,12 @@ class Suite(Protocol):
         """Run all cases; `detail` shows a line of progress. Raises SparkserveError when it cannot start."""
 
 
+def names() -> list[str]:
+    """The names of all suites; none is imported."""
+    return [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
+
+
 def load() -> dict[str, Suite]:
     """All suites by name, cheapest first."""
-    names = [m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_")]
-    suites = {name: cast("Suite", importlib.import_module(f"{__name__}.{name}")) for name in names}
+    suites = {name: cast("Suite", importlib.import_module(f"{__name__}.{name}")) for name in names()}
     return dict(sorted(suites.items(), key=lambda item: (item[1].cost_s, item[0])))

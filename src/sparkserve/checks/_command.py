@@ -45,5 +45,5 @@ def run(
             return process.wait(), lines
         except BaseException:
             process.send_signal(signal.SIGINT)
-            process.wait()
+            process.communicate()  # not wait: what it still prints must not block it
             raise

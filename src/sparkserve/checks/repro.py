@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from sparkserve import checkout, nix
 from sparkserve.checks import Outcome
-from sparkserve.pins import fetch, model
+from sparkserve.pins import BUILDER, fetch, model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ slow = True
 
 TARGET = "host-local-single-spark-0"
 BASE = "engine-base"
-PROFILES = ("stage0", "base", "tools", "harness", "engine-cpu", "demo-model")
+PROFILES = (*BUILDER, "engine-cpu", "demo-model")
 # What a careless builder would do.
 PLANTED = 'bb mkdir -p "$out/etc"; bb date +%s >"$out/etc/built"'
 NOBODY = 65534
@@ -82,9 +82,9 @@ class Builder:
 
 def _nix(*arguments: str, person: Builder | None = None) -> str:
     """Run Nix as `person`, or as this process's user."""
-    environment = nix.environment()
+    environment = nix.environment("*")
     if person is not None:
-        environment |= {"GIT_CONFIG_VALUE_0": "*", "HOME": str(person.folder), **person.habits}
+        environment |= {"HOME": str(person.folder), **person.habits}
     identity: dict[str, Any] = {"user": person.uid, "group": person.uid, "extra_groups": []} if person else {}
     done: subprocess.CompletedProcess[str] = subprocess.run(
         ["nix", *arguments],

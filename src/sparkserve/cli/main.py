@@ -1,74 +1,128 @@
-"""Entry point: finds commands by their file, prints errors in one form, sets the exit code."""
+"""Entry point: signals, standard streams, errors in one form, the exit code.
+
+It imports next to nothing before its signal handlers stand: Ctrl-C comes early too.
+"""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
+import os
 import signal
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
+from sparkserve import interrupts
 
-from sparkserve import __version__
-from sparkserve.cli import commands
-from sparkserve.errors import SparkserveError
-from sparkserve.output import console, print_error
+if TYPE_CHECKING:
+    import click
 
-EXIT_INTERRUPTED = 130
+    from sparkserve.errors import SparkserveError
 
-
-class CommandFolder(click.Group):
-    """A group whose members are the modules of `commands`, imported only when they are called.
-
-    Importing all of them would cost every call the time of the slowest.
-    """
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(commands.__path__))
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        module = importlib.import_module(f"{commands.__name__}.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.command
-        return command
-
-
-@click.group(
-    cls=CommandFolder,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="Start with: ./sparkserve up   then: ./sparkserve smoke   and: ./sparkserve check",
-)
-@click.version_option(__version__, "-V", "--version", prog_name="sparkserve")
-def cli() -> None:
-    """Serve one model from your Sparks, with every byte pinned."""
+EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE
 
 
 def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit.
 
-    Exit codes: 0 good, 2 wrong usage, 130 interrupted, else the code of the error's id (`errors.EXIT_CODES`).
+    Exit codes: 0 good, 2 wrong usage, 128 + N ended by signal N (130 Ctrl-C, 143 SIGTERM, 141 nobody reads
+    its output), else the code of the error's id (`errors.EXIT_CODES`).
     """
-    arguments = sys.argv[1:] if argv is None else argv
-    # systemd and `timeout` stop with SIGTERM; what Ctrl-C cleans up must be cleaned up then too.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code = 0
+    try:
+        interrupts.listen()
+        _open_standard_streams()
+        code = _run(sys.argv[1:] if argv is None else argv)
+    except KeyboardInterrupt as error:
+        code = getattr(error, "exit_code", 128 + signal.SIGINT)
+    except BrokenPipeError:
+        code = EXIT_BROKEN_PIPE
+    except OSError:  # no way to print: the terminal is gone
+        code = code or 1
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            # What is left would fail once more when Python exits, which then complains.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Open /dev/null for a closed stdin, stdout or stderr: else the next file opened takes its place."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - a descriptor, for ever
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
+def _run(arguments: list[str]) -> int:
+    """Run a command, print its error, return the exit code. Raises what `main` has a code for."""
+    import click
+
+    from sparkserve.cli.group import cli
+    from sparkserve.errors import SparkserveError
+    from sparkserve.output import console, print_error
+
     try:
         code: Any = cli.main(args=arguments, prog_name="sparkserve", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
     except SparkserveError as error:
         print_error(error, as_json="--json" in arguments)
-        sys.exit(error.exit_code)
+        return error.exit_code
     except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
+        if "--json" in arguments:
+            print_error(_usage(error), as_json=True)
+        else:
+            error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort) as error:
         console.print("Interrupted.")
-        sys.exit(EXIT_INTERRUPTED)
+        raise (error.__cause__ if isinstance(error, click.Abort) else error) or KeyboardInterrupt from None
+    except SystemExit as error:
+        if error.code == 1:  # how click ends when a pipe breaks
+            raise BrokenPipeError from None
+        raise
     except BrokenPipeError:
-        # `sparkserve logs | head`: the reader left. Close stderr so that Python does not complain at exit.
-        sys.stderr.close()
-        sys.exit(0)
-    sys.exit(code if isinstance(code, int) else 0)
+        raise
+    except OSError as error:
+        refused = _refused(error)
+        print_error(refused, as_json="--json" in arguments)
+        return refused.exit_code
+
+
+def _usage(error: click.ClickException) -> SparkserveError:
+    """The error for a command line that no command takes."""
+    from sparkserve.errors import SparkserveError
+
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "sparkserve"
+    return SparkserveError(
+        "CLI.USAGE",
+        expected="a command line as --help shows it",
+        found=error.format_message(),
+        where=command,
+        do=f"Run {command} --help.",
+    )
+
+
+def _refused(error: OSError) -> SparkserveError:
+    """The error for what this machine refuses and no command has words of its own for."""
+    from sparkserve import disk
+    from sparkserve.errors import SparkserveError, not_root
+
+    where = str(error.filename or "this machine")
+    if disk.met(error):
+        return disk.full(where)
+    if isinstance(error, PermissionError):
+        return not_root(where)
+    return SparkserveError(
+        "HOST.SYSTEM",
+        expected="files that can be read and written, and programs that can be run",
+        found=error.strerror or str(error),
+        where=where,
+        do="Repair that, or install what is missing, and run the same command.",
+    )
 
 
 if __name__ == "__main__":

@@ -17,6 +17,14 @@ class ChatError(Exception):
     """A request that got no usable answer; the text says what came instead."""
 
 
+class UnreachableError(ChatError):
+    """Nobody answered at all, or not in time."""
+
+
+class RefusedError(ChatError):
+    """The endpoint wants credentials, which our requests have not."""
+
+
 class Answer(NamedTuple):
     """A finished completion. Times are in seconds since the request; `first` is None without streaming."""
 
@@ -34,7 +42,7 @@ def health(endpoint: str, *, timeout_s: float) -> None:
     except httpx.HTTPError as error:
         raise _unreachable(error) from None
     if code != httpx.codes.OK:
-        raise ChatError(f"/health says {code}")
+        raise _error(code, f"/health says {code}")
 
 
 def complete(endpoint: str, model: str, question: str, *, max_tokens: int, timeout_s: float) -> Answer:
@@ -46,7 +54,7 @@ def complete(endpoint: str, model: str, question: str, *, max_tokens: int, timeo
     except httpx.HTTPError as error:
         raise _unreachable(error) from None
     if response.status_code != httpx.codes.OK:
-        raise ChatError(f"HTTP {response.status_code}: {response.text[:300]}")
+        raise _error(response.status_code, f"HTTP {response.status_code}: {response.text[:300]}")
     try:
         body = response.json()
         return _answer(body["choices"][0]["message"]["content"], body["usage"], begin)
@@ -67,7 +75,7 @@ def stream(endpoint: str, model: str, question: str, *, max_tokens: int, timeout
         with _CLIENT.stream("POST", _url(endpoint), json=request, timeout=timeout_s) as response:
             if response.status_code != httpx.codes.OK:
                 response.read()
-                raise ChatError(f"HTTP {response.status_code}: {response.text[:300]}")
+                raise _error(response.status_code, f"HTTP {response.status_code}: {response.text[:300]}")
             for line in response.iter_lines():
                 if not line.startswith("data:"):
                     continue
@@ -107,5 +115,10 @@ def _url(endpoint: str) -> str:
     return f"{endpoint}/v1/chat/completions"
 
 
+def _error(code: int, text: str) -> ChatError:
+    refused = code in (httpx.codes.UNAUTHORIZED, httpx.codes.FORBIDDEN)
+    return RefusedError(text) if refused else ChatError(text)
+
+
 def _unreachable(error: httpx.HTTPError) -> ChatError:
-    return ChatError(f"{type(error).__name__}: {error}")
+    return UnreachableError(f"{type(error).__name__}: {error}")

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TAIL = 12  # lines that an error shows
-POLL_MS = 200
-
 LINE = 300  # characters of such a line; SGLang writes its arguments as one line of 12,000
+POLL_MS = 200
 
 # Lines that SGLang prints on every CPU start and that explain nothing.
 _NOISE = re.compile(

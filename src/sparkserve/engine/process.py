@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from typing import TYPE_CHECKING
 
-from sparkserve.engine import disk, log, namespace, procfs, runner
-from sparkserve.engine.interrupts import uninterrupted
+from sparkserve import disk
+from sparkserve.engine import log, namespace, procfs, runner
 from sparkserve.engine.record import NodeFiles, Run
 from sparkserve.errors import SparkserveError
+from sparkserve.interrupts import uninterrupted
 
 if TYPE_CHECKING:
     import subprocess
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sparkserve.engine.closure import Closure
+    from sparkserve.engine.procfs import Process
     from sparkserve.plan import Plan
 
 DRAIN_S = 30.0  # SGLang drains and exits in 5 to 12 s on two cores
@@ -53,6 +56,7 @@ def start(plan: Plan, closure: Closure, path: Path, files: NodeFiles) -> Run:
                 monitor=procfs.find(monitor.pid) or procfs.Process(monitor.pid, 0),
                 init=init,
                 engine=engine,
+                up=procfs.find(os.getpid()),
             )
             files.save(run)
         except BaseException:
@@ -87,14 +91,25 @@ def kill(run: Run, files: NodeFiles) -> None:
             if gone and not run.monitor.wait(1.0):
                 run.monitor.send(signal.SIGKILL)
             if not gone:
-                raise SparkserveError(
-                    "ENGINE.STATE",
-                    expected=f"the engine to be gone {KILL_S:.0f} s after SIGKILL",
-                    found=f"process {run.init.pid} still there",
-                    where=f"{run.fleet}/{run.node}",
-                    do="It hangs in the kernel (disk or driver); run ./sparkserve down again.",
-                )
+                raise _stays(run.init, files)
         files.remove()
+
+
+def stop_lost(files: NodeFiles) -> bool:
+    """Stop an engine that runs without a (whole) record, known by its log; False when there is none.
+
+    A record can be damaged or deleted by hand, and a start be killed before it writes one. The caller holds
+    the fleet's lock, so it is no start on its way. Raises `ENGINE.STATE` if something stays.
+    """
+    found = procfs.writers(files.log)
+    for init in found:
+        for launcher in procfs.children(init.pid):
+            launcher.send(signal.SIGTERM)
+            launcher.wait(DRAIN_S)
+        init.send(signal.SIGKILL)
+        if not init.wait(KILL_S):
+            raise _stays(init, files)
+    return bool(found)
 
 
 def failed(files: NodeFiles, *, after: float) -> SparkserveError:
@@ -107,6 +122,16 @@ def failed(files: NodeFiles, *, after: float) -> SparkserveError:
         found=f"it {how} after {after:.0f} s; its last lines:\n{log.tail(files.log)}\n",
         where=str(files.log),
         do="The log has the whole story: ./sparkserve logs -n 200.",
+    )
+
+
+def _stays(init: Process, files: NodeFiles) -> SparkserveError:
+    return SparkserveError(
+        "ENGINE.STATE",
+        expected=f"the engine to be gone {KILL_S:.0f} s after SIGKILL",
+        found=f"process {init.pid} still there",
+        where=f"{files.fleet}/{files.node}",
+        do="It hangs in the kernel (disk or driver); run ./sparkserve down again.",
     )
 
 

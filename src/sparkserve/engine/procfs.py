@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROC = Path("/proc")
-TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,6 @@ class Process:
 class Stat(NamedTuple):
     """The fields of /proc/PID/stat that matter here. `start` is in clock ticks after boot."""
 
-    name: str
     state: str
     parent: int
     start: int
@@ -92,10 +90,10 @@ def tree(pid: int) -> list[int]:
     return found
 
 
-def pss_bytes(pids: list[int]) -> int | None:
-    """Proportional set size of `pids` together, in bytes; None when the kernel lets us read none of them."""
+def pss_bytes(processes: list[int]) -> int | None:
+    """Proportional set size of `processes` together, in bytes; None when the kernel lets us read none."""
     total, readable = 0, False
-    for pid in pids:
+    for pid in processes:
         with suppress(OSError):
             for line in (PROC / str(pid) / "smaps_rollup").read_text().splitlines():
                 if line.startswith("Pss:"):
@@ -104,9 +102,44 @@ def pss_bytes(pids: list[int]) -> int | None:
     return total if readable else None
 
 
+def writers(path: Path) -> list[Process]:
+    """The first processes of pid namespaces below ours whose stdout is the file `path`."""
+    with suppress(FileNotFoundError):
+        wanted = path.stat()
+        return [process for pid in pids() if _first(pid) and _writes(pid, wanted) and (process := find(pid))]
+    return []
+
+
+def pids() -> list[int]:
+    """All processes that there are now."""
+    return [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]  # noqa: PTH208 - names only, thousands
+
+
+def command_line(pid: int) -> str:
+    """Program and arguments of `pid`, empty when it is gone."""
+    with suppress(OSError):
+        return (PROC / str(pid) / "cmdline").read_text(errors="replace").replace("\0", " ").strip()
+    return ""
+
+
 def boot_id() -> str:
     """The kernel's id of this boot: starts are counted from boot, so they mean nothing in another one."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def _first(pid: int) -> bool:
+    with suppress(OSError):
+        status = (PROC / str(pid) / "status").read_text(errors="replace")
+        # The pid in each namespace, from ours inwards.
+        numbers = status.partition("\nNSpid:")[2].partition("\n")[0].split()
+        return len(numbers) > 1 and numbers[-1] == "1"
+    return False
+
+
+def _writes(pid: int, wanted: os.stat_result) -> bool:
+    with suppress(OSError):
+        return os.path.samestat((PROC / str(pid) / "fd/1").stat(), wanted)
+    return False
 
 
 def _stat(pid: int) -> Stat | None:
@@ -114,12 +147,10 @@ def _stat(pid: int) -> Stat | None:
         text = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return None
-    # The name stands in parentheses and may itself hold spaces and parentheses.
-    name, _, rest = text.partition("(")[2].rpartition(")")
-    fields = rest.split()
-    return Stat(name, fields[0], int(fields[1]), int(fields[19]))
+    # Before them stands the name in parentheses, which may itself hold spaces and parentheses.
+    fields = text.rpartition(")")[2].split()
+    return Stat(fields[0], int(fields[1]), int(fields[19]))
 
 
 def _all() -> dict[int, Stat]:
-    pids = [int(entry) for entry in os.listdir(PROC) if entry.isdigit()]  # noqa: PTH208 - names only, thousands
-    return {pid: stat for pid in pids if (stat := _stat(pid)) is not None}
+    return {pid: stat for pid in pids() if (stat := _stat(pid)) is not None}

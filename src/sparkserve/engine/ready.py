@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from sparkserve.engine import chat, process
+from sparkserve.engine import chat, process, sockets
 from sparkserve.engine.log import Progress, tail
 from sparkserve.errors import SparkserveError
 
@@ -24,29 +24,42 @@ def wait(
 ) -> Run:
     """Wait until `run` answers /health and one chat completion; returns it with its canary, also recorded.
 
-    `detail` is told how far the start has come. Raises `ENGINE.START` at once when the process ends and
-    `ENGINE.READY` after `timeout_s` seconds.
+    `detail` is told how far the start has come. Raises at once `ENGINE.START` when the process ends,
+    `HOST.PORT` when another process listens in its place, and `ENGINE.READY` when it wants credentials or
+    after `timeout_s` seconds.
     """
     begin = time.monotonic()
     progress = Progress(files.log)
-    problem = "nothing listens yet"
+    problem = ""
     while (passed := time.monotonic() - begin) < timeout_s:
         if not run.alive():
             raise process.failed(files, after=time.time() - run.started_at)
         detail(f"{progress.look()}, {passed:.0f} s")
         try:
+            if not sockets.listens(run):
+                raise chat.ChatError("nothing listens yet")
             chat.health(run.endpoint, timeout_s=min(5.0, timeout_s - passed))
             detail(f"first request, {passed:.0f} s")
             limit = min(CANARY_S, timeout_s - passed)
             answer = chat.complete(run.endpoint, run.model, "Say hello.", max_tokens=4, timeout_s=limit)
             return files.answered(run, answer.seconds)
+        except chat.RefusedError as error:
+            raise SparkserveError(
+                "ENGINE.READY",
+                expected="an endpoint that answers without credentials",
+                found=str(error),
+                where=run.endpoint,
+                do="Remove an API key (--api-key) from engine.args in hosts/<fleet>/fleet.nix.",
+            ) from None
         except chat.ChatError as error:
-            problem = str(error)
+            # The deadline cuts the last try short; what the engine said before tells more than that time-out.
+            if not problem or time.monotonic() - begin < timeout_s:
+                problem = str(error)
         time.sleep(POLL_S)
     raise SparkserveError(
         "ENGINE.READY",
         expected=f"a chat completion within {timeout_s:.0f} s",
-        found=f"{problem}; the last lines of the log:\n{tail(files.log)}\n",
+        found=f"{problem or 'nothing listens yet'}; the last lines of the log:\n{tail(files.log)}\n",
         where=run.endpoint,
         do="A slow machine needs a larger serving.readyTimeoutS in hosts/<fleet>/fleet.nix.",
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -28,7 +27,8 @@ class Run(BaseModel):
     """One start of an engine.
 
     `monitor` is bubblewrap on this machine, `init` its PID 1 in the engine's pid namespace (when it goes, the
-    kernel kills the whole namespace), `engine` the launcher that takes SIGTERM. `canary` is None until ready.
+    kernel kills the whole namespace), `engine` the launcher that takes SIGTERM. `canary` is None until
+    ready; until then `up` is the command that waits for the first answer.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,13 +45,13 @@ class Run(BaseModel):
     monitor: Process
     init: Process
     engine: Process
+    up: Process | None = None
     canary: Canary | None = None
 
     @property
     def endpoint(self) -> str:
         """Base URL of the HTTP API."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     def alive(self) -> bool:
         """Whether the launcher runs. Its namespace may outlive it: see `leftover`."""
@@ -106,14 +106,14 @@ class NodeFiles(NamedTuple):
                 expected="a record of schema sparkserve.run/1",
                 found=" ".join(str(error).split()),
                 where=str(self.run),
-                do="Run ./sparkserve down: it removes a damaged record.",
+                do="Run ./sparkserve down: it stops the engine and removes the damaged record.",
             ) from None
 
     def save(self, run: Run) -> None:
         """Write the record in one step: a reader sees the old or the new one, never half."""
         part = self.run.with_suffix(".part")
         part.write_text(run.model_dump_json(by_alias=True, indent=2) + "\n")
-        os.replace(part, self.run)  # noqa: PTH105 - the same call, and atomic by its documentation
+        part.replace(self.run)
 
     def answered(self, run: Run, seconds: float) -> Run:
         """Record that the engine of `run` has just answered a request in `seconds`.

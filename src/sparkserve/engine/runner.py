@@ -52,7 +52,7 @@ def command(
 
 
 def _isolation(node: str) -> list[str]:
-    # A user namespace also when root starts it: the engine then has no privilege on this machine, and a build
+    # A user namespace also when root starts it: the engine then has no capability on the machine, and a build
     # sandbox, where nobody is root, looks the same from inside. Without --as-pid-1 bubblewrap stays PID 1
     # there: it reaps, and the engine keeps the default action of SIGTERM. The network is the node's.
     return [

@@ -13,19 +13,27 @@ if TYPE_CHECKING:
 QUESTION = "What is the capital of France?"
 ANSWER = "Paris"
 MAX_TOKENS = 32
-TIMEOUT_S = 120.0
+TIMEOUT_S = 60.0  # without a byte
 
 
 def check(endpoint: str, model: str) -> dict[str, str | int | float]:
     """Ask at temperature 0, streaming and not, and compare.
 
     Returns the answer, token counts, time to the first token (`ttft_s`, seconds, streaming) and the decode
-    speed after it (`tokens_per_s`). Raises `SMOKE.ANSWER`.
+    speed after it (`tokens_per_s`). Raises `SMOKE.ANSWER`, and `ENGINE.STATE` when nobody answers.
     """
     try:
         # Streaming first: afterwards the prompt is in the prefix cache and the first token comes too fast.
         streamed = chat.stream(endpoint, model, QUESTION, max_tokens=MAX_TOKENS, timeout_s=TIMEOUT_S)
         whole = chat.complete(endpoint, model, QUESTION, max_tokens=MAX_TOKENS, timeout_s=TIMEOUT_S)
+    except chat.UnreachableError as error:
+        raise SparkserveError(
+            "ENGINE.STATE",
+            expected=f"an answer to {QUESTION!r} within {TIMEOUT_S:.0f} s",
+            found=str(error),
+            where=endpoint,
+            do="See ./sparkserve status; ./sparkserve up replaces an engine that is dead or silent.",
+        ) from None
     except chat.ChatError as error:
         raise _wrong(endpoint, f"an answer to {QUESTION!r}", str(error)) from None
     for way, answer in (("whole", whole), ("streamed", streamed)):

@@ -5,12 +5,21 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from sparkserve.engine import procfs
+from sparkserve.engine import procfs, sockets
+from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
     from sparkserve.engine.record import NodeFiles, Run
 
 HEALTH_S = 5.0
+
+ADVICE = {
+    "stopped": "Start it with: ./sparkserve up.",
+    "starting": "Wait until its ./sparkserve up is done.",
+    "abandoned": "The up that waited for its first answer is gone. ./sparkserve up waits on.",
+    "silent": "It was ready and answers no more. ./sparkserve up replaces it; see ./sparkserve logs.",
+    "dead": "It ended by itself: see ./sparkserve logs. ./sparkserve up cleans up and starts again.",
+}
 
 
 def report(files: NodeFiles) -> dict[str, str | int | float | None]:
@@ -32,19 +41,23 @@ def report(files: NodeFiles) -> dict[str, str | int | float | None]:
         "node": files.node,
         "pid": run.engine.pid,
         "pss_bytes": procfs.pss_bytes(procfs.tree(run.init.pid)) if alive else None,
-        "state": state(run) if alive else "dead",
+        "state": state(run),
         "uptime_s": round(time.time() - run.started_at, 1) if alive else None,
     }
 
 
-def state(run: Run) -> str:
-    """`starting`, `ready` or `silent` for an engine whose process runs."""
+def state(run: Run, *, health_s: float = HEALTH_S) -> str:
+    """`ready` or a key of `ADVICE`; a ready engine gets `health_s` seconds to answer /health."""
+    if not run.alive():
+        return "dead"
     if run.canary is None:
-        return "starting"
+        return "starting" if run.up is not None and run.up.alive() else "abandoned"
     from sparkserve.engine import chat
 
     try:
-        chat.health(run.endpoint, timeout_s=HEALTH_S)
-    except chat.ChatError:
+        if not sockets.listens(run):
+            return "silent"
+        chat.health(run.endpoint, timeout_s=health_s)
+    except (chat.ChatError, SparkserveError):
         return "silent"
     return "ready"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import subprocess
 from typing import TYPE_CHECKING
 
-from sparkserve import checkout, nix
+from sparkserve import checkout, disk, nix
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
@@ -51,8 +52,12 @@ def untracked(name: str) -> list[str]:
 
 
 def track(path: Path) -> None:
-    """Let git know `path` without its content (`git add -N`): enough for a flake, and nothing is staged."""
-    _git(["git", "add", "--intent-to-add", "--", str(path)])
+    """Let git know `path` without its content (`git add -N`): enough for a flake, and nothing is staged.
+
+    Under sudo as the checkout's owner, who could not add objects beside those that root has added.
+    """
+    owner = checkout.root().stat() if os.geteuid() == 0 else None
+    _git(["git", "add", "--intent-to-add", "--", str(path)], owner)
 
 
 def require_tracked(name: str) -> None:
@@ -68,18 +73,31 @@ def require_tracked(name: str) -> None:
         )
 
 
-def _git(argv: list[str]) -> str:
+def _git(argv: list[str], owner: os.stat_result | None = None) -> str:
+    root = checkout.root()
+    # Another user may not look into root's home.
+    env = nix.environment() | ({"HOME": str(root)} if owner else {})
+    user, group = (owner.st_uid, owner.st_gid) if owner else (None, None)
     try:
         done = subprocess.run(
-            argv, cwd=checkout.root(), env=nix.environment(), capture_output=True, text=True, check=True
+            argv, cwd=root, env=env, user=user, group=group, capture_output=True, text=True, check=True
         )
-    except (OSError, subprocess.CalledProcessError) as error:
-        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
+    except FileNotFoundError as error:
+        raise SparkserveError(
+            "HOST.SYSTEM",
+            expected="git, through which Nix reads the checkout",
+            found="no such program in PATH",
+            where="git",
+            do="Install it: apt-get install git.",
+        ) from error
+    except subprocess.CalledProcessError as error:
+        if disk.told(error.stderr):
+            raise disk.full(str(root)) from error
         raise SparkserveError(
             "HOST.SYSTEM",
             expected="git to know the checkout",
-            found=said,
-            where=str(checkout.root()),
+            found=error.stderr.strip(),
+            where=str(root),
             do="Get sparkserve with git clone: Nix evaluates what git tracks.",
         ) from error
     return done.stdout

@@ -7,7 +7,7 @@ import shutil
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from sparkserve import checkout
+from sparkserve import checkout, disk
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import names
 
@@ -31,7 +31,8 @@ def create(name: str) -> Path:
         ) from error
     try:
         file = folder / "fleet.nix"
-        file.write_text(files("sparkserve").joinpath("fleet/template.nix").read_text())
+        with disk.guarded(folder):
+            file.write_text(files("sparkserve").joinpath("fleet/template.nix").read_text())
         _same_owner(folder, file)
         names.track(file)
     except BaseException:

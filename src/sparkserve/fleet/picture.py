@@ -73,7 +73,7 @@ def collect(fleet: str, *, digests: bool) -> Picture:
     serving = loaded[0].serving
     return Picture(
         fleet=fleet,
-        endpoint=f"http://{serving.host}:{serving.port}",
+        endpoint=serving.endpoint,
         model=serving.model,
         nodes=tuple(_node(*pair) for pair in zip(loaded, built, strict=True)),
         fleet_id=next((found.fleet_id for found in built if found), None),

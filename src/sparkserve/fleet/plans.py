@@ -36,14 +36,25 @@ def load(name: str) -> list[plan.Plan]:
 
 
 def _in_the_file(name: str, error: SparkserveError) -> SparkserveError:
-    """`error` itself, or `FLEET.EVAL` when Nix stopped in the fleet's own file."""
+    """`error` with the fleet's file as its place, as `FLEET.EVAL` when it is Nix that stopped there.
+
+    Nix does not say which file reads or imports what is not there; but when Nix can name the fleets, git, the
+    store and the flake are sound, and the fleet's file is what remains.
+    """
     place = f"hosts/{name}/fleet.nix"
-    if error.id != "NIX.EVAL" or place not in error.found:
+    if error.where == "this fleet":
+        return SparkserveError(error.id, expected=error.expected, found=error.found, where=place, do=error.do)
+    if error.id != "NIX.EVAL":
         return error
+    if place not in error.found:
+        try:
+            nix.eval_json("lib.fleets", "builtins.attrNames")
+        except SparkserveError:
+            return error
     return SparkserveError(
         "FLEET.EVAL",
         expected="Nix code that evaluates",
         found=_STORE_COPY.sub("", error.found),
         where=place,
-        do="The lines above show the spot.",
+        do="Correct what the lines above name, in this file or in one that it imports.",
     )

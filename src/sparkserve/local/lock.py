@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
-from sparkserve.errors import SparkserveError
 from sparkserve.output import console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from io import FileIO
     from pathlib import Path
 
     from sparkserve.local.names import Names
@@ -28,13 +28,12 @@ def held(state: Path, fleet: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder = file.read().strip() or "unknown"
+            holder = file.read().decode().strip() or "unknown"
             console.print(f"Another sparkserve (pid {holder}) is changing {fleet}; waiting until it is done.")
             fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        file.truncate()
-        file.write(str(os.getpid()))
-        file.flush()
+        file.truncate(0)
+        with suppress(OSError):  # `down` must work on a full disk too
+            file.write(str(os.getpid()).encode())
         yield
 
 
@@ -46,15 +45,6 @@ def powered(names: Names) -> Iterator[None]:
         yield
 
 
-def _opened(path: Path) -> IO[str]:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path.open("a+")  # not truncated: the holder's pid stands in it
-    except PermissionError as error:
-        raise SparkserveError(
-            "HOST.ROOT",
-            expected="to run as root",
-            found="no right to write",
-            where=str(error.filename),
-            do="Run the same command with sudo.",
-        ) from None
+def _opened(path: Path) -> FileIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("ab+", buffering=0)  # not truncated: the holder's pid stands in it

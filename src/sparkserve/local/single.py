@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from sparkserve import checkout, nix
+from sparkserve import checkout, disk, nix
 from sparkserve.engine import closure as closures
-from sparkserve.engine import disk, process
+from sparkserve.engine import process, procfs
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import DEFAULT_FLEET, names, plans
+from sparkserve.interrupts import uninterrupted
 from sparkserve.local import lock, namespaces, port
 from sparkserve.output import console, phase
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
     from sparkserve.engine.record import Run
     from sparkserve.plan import Plan
+
+
+SILENT_S = 15.0
 
 
 class Up(NamedTuple):
@@ -51,6 +56,10 @@ def bring_up(fleet: str) -> Up:
             with phase(f"Stop the running engine of fleet id {running.fleet_id[:12]}") as detail:
                 process.stop(running, files, detail)
             running = None
+        if running is not None and _is_silent(running):
+            console.print(f"The running engine (pid {running.engine.pid}) is silent; replacing it.")
+            process.kill(running, files)
+            running = None
         if running is not None:
             return Up(_serving(running, files, plan, seconds), True, seconds)
         return Up(_launch(plan, closure, path, files, seconds), False, seconds)
@@ -59,17 +68,12 @@ def bring_up(fleet: str) -> Up:
 def take_down(fleet: str) -> bool:
     """Stop the fleet and clean up what a crash left. False when there was nothing."""
     found = False
-    with lock.held(checkout.state(), fleet):
+    with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
         for files in nodes(fleet):
-            try:
-                run = files.load()
-            except SparkserveError as error:
-                console.print(f"{error.where} is damaged and removed ({error.found}).", markup=False)
-                run = None
-                files.remove()
+            run, lost = _recorded(files)
+            found = found or lost or run is not None
             if run is None:
                 continue
-            found = True
             what = "Stop" if run.alive() else "Clean up after the dead engine of"
             with phase(f"{what} {fleet}/{files.node}") as detail:
                 process.stop(run, files, detail)
@@ -99,14 +103,25 @@ def _plan(fleet: str) -> Plan:
     return found[0]
 
 
+def _recorded(files: NodeFiles) -> tuple[Run | None, bool]:
+    """What the record says, and whether an engine was stopped that runs without a whole one."""
+    damage = ""
+    try:
+        if run := files.load():
+            return run, False
+    except SparkserveError as error:
+        damage = f"{error.where} is damaged ({error.found}). "
+    lost = process.stop_lost(files)
+    files.remove()
+    if damage or lost:
+        what = "engine stopped" if lost else "no engine runs"
+        console.print(f"{damage}{files.fleet}/{files.node}: {what}.")
+    return None, lost
+
+
 def _running(files: NodeFiles) -> Run | None:
     """The engine that runs, after cleaning up what a dead one left."""
-    try:
-        run = files.load()
-    except SparkserveError as error:
-        console.print(f"{error.where} is damaged and removed ({error.found}).", markup=False)
-        files.remove()
-        return None
+    run, _ = _recorded(files)
     if run is not None and not run.alive():
         console.print(f"The last engine of {files.fleet}/{files.node} is dead; cleaning up after it.")
         process.kill(run, files)
@@ -114,11 +129,19 @@ def _running(files: NodeFiles) -> Run | None:
     return run
 
 
+def _is_silent(run: Run) -> bool:
+    """Whether an engine that was ready answers no more. A busy one gets some seconds."""
+    from sparkserve.engine import status
+
+    with phase("Ask the running engine"):
+        return status.state(run, health_s=SILENT_S) == "silent"
+
+
 def _build(plan: Plan, seconds: dict[str, float]) -> Path:
-    from sparkserve.pins import fetch
+    from sparkserve.pins import BUILDER, fetch
 
     begin = time.monotonic()
-    fetch.fetch(["stage0", "base", "tools", "harness", plan.engine.package, plan.engine.model], [], None)
+    fetch.fetch([*BUILDER, plan.engine.package, plan.engine.model], [], None)
     seconds["pins"] = time.monotonic() - begin
     begin = time.monotonic()
     name = f"host-{plan.fleet.name}-{plan.node.name}"
@@ -145,9 +168,10 @@ def _launch(
     except BaseException:
         # By the record, because Ctrl-C may come before the assignment. Not stop: it answers nobody yet, so
         # there is nothing to drain and no reason to wait.
-        started = files.load()
-        if started is not None:
-            process.kill(started, files)
+        with uninterrupted():
+            started, _ = _recorded(files)
+            if started is not None:
+                process.kill(started, files)
         raise
 
 
@@ -155,6 +179,9 @@ def _serving(run: Run, files: NodeFiles, plan: Plan, seconds: dict[str, float]) 
     from sparkserve.engine import ready
 
     begin = time.monotonic()
+    if run.canary is None and run.up != (me := procfs.find(os.getpid())):
+        run = run.model_copy(update={"up": me})
+        files.save(run)
     with phase("Wait for a real answer") as detail:
         run = ready.wait(run, files, timeout_s=plan.serving.ready_timeout_s, detail=detail)
     seconds["ready"] = time.monotonic() - begin

@@ -97,11 +97,13 @@ class Apt:
         if done.returncode == 0:
             return done.stdout
         problem = done.stderr.strip() or done.stdout.strip()
-        do = "Check the mirror and the network, or name another mirror with --mirror URI."
+        do = "Check the mirror and the network, or take another: ./sparkserve pins fetch --mirror URI."
         if id == "PIN.RESOLVE":
             do = "Correct the names in the profile; a version that is gone needs a new lock of its profile."
         if "was not found" in problem and id == "PIN.FETCH":
-            do = "The mirror has other versions now: name an archive of that day with --mirror, or lock."
+            do = (
+                "The mirror has other versions now: pins fetch --mirror an archive of that day, or pins lock."
+            )
         raise SparkserveError(
             id, expected="apt to finish", found=problem[-_TAIL:], where=" ".join(argv[:2]), do=do
         )
@@ -119,13 +121,17 @@ def opened(suite: str, mirror: str | None) -> Apt:
         )
     source = sources.Source(mirror, "") if mirror else sources.debian()
     if source is None:
-        raise _no_source("no source for Debian in /etc/apt", "Name a Debian mirror with --mirror URI.")
+        raise _no_source(
+            "no source for Debian in /etc/apt",
+            "Name a Debian mirror: ./sparkserve pins fetch --mirror URI (pins lock takes it too).",
+        )
     key = source.signed_by
     if not key:
         if mirror and not sources.KEYRING.exists():
             raise _no_source(f"no {sources.KEYRING}", "Install the package debian-archive-keyring.")
         key = str(sources.KEYRING) if sources.KEYRING.exists() else ""
-    root = checkout.state() / "apt"
+    # One for each suite: `pins fetch` asks for several at a time.
+    root = checkout.state() / "apt" / suite
     for name in (
         "etc/sources",
         "var/lib/dpkg",

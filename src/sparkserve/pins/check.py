@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve.errors import SparkserveError
@@ -10,13 +11,17 @@ from sparkserve.pins import model, store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from sparkserve.pins.model import Pin
+
 
 def check(profiles: Sequence[str]) -> int:
     """Verify all pins of `profiles` against the store; return how many there are.
 
-    Raises `PIN.HASH` when bytes in the store changed, else `PIN.MISSING`; both name every pin concerned.
+    Raises `PIN.HASH` when bytes in the store changed, else `PIN.MISSING`; both name every pin concerned; else
+    `PIN.PROFILE` for the first pin whose size a list has wrong.
     """
-    files = {pin.path: pin.file for name in profiles for pin in model.load(name).pins}
+    lists = [model.load(name) for name in profiles]
+    files = {pin.path: pin.file for each in lists for pin in each.pins}
     absent = store.missing(files)
     bad = store.damaged(sorted(files.keys() - absent))
     lacking = ", ".join(sorted(files[path] for path in absent))
@@ -38,4 +43,21 @@ def check(profiles: Sequence[str]) -> int:
             where=store.STORE,
             do=f"Run: ./sparkserve pins fetch {' '.join(profiles)}",
         )
+    for each in lists:
+        for pin in each.pins:
+            if (size := size_in_store(pin)) != pin.size:
+                raise SparkserveError(
+                    "PIN.PROFILE",
+                    expected=f"the size of {pin.file}, {size} bytes",
+                    found=f"{pin.size}",
+                    where=str(model.list_path(each.profile)),
+                    do=f"Run: git restore nix/pins/{each.profile}.json, "
+                    f"or: ./sparkserve pins lock {each.profile}.",
+                )
     return len(files)
+
+
+def size_in_store(pin: Pin) -> int:
+    """The bytes of a pin's file, for a tree of its one program."""
+    path = Path(pin.path)
+    return (path / pin.name if pin.kind == "tree" else path).stat().st_size

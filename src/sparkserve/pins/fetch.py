@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
+from sparkserve import disk
 from sparkserve.errors import SparkserveError
 from sparkserve.output import console
 from sparkserve.pins import apt, model, pip, processes, store, workspace
@@ -45,7 +46,7 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> 
 def batches(files: Mapping[Pin, Target]) -> Iterator[list[Pin]]:
     """Divide pins into downloads: a suite's debs in one, large wheels alone and first, small ones together.
 
-    All pins of a batch have one target.
+    All pins of a batch have one target, and no two the same name: pip refuses two versions in one call.
     """
     debs = [pin for pin in files if pin.kind == "deb"]
     for suite in sorted({files[pin].debian for pin in debs}):
@@ -53,7 +54,8 @@ def batches(files: Mapping[Pin, Target]) -> Iterator[list[Pin]]:
     batch: list[Pin] = []
     for pin in sorted((p for p in files if p.kind == "wheel"), key=lambda p: (-p.size, p.file)):
         full = len(batch) == _BATCH_FILES or sum(p.size for p in batch) + pin.size > _BATCH_BYTES
-        if batch and (full or files[pin] != files[batch[0]]):
+        twice = any(p.name == pin.name for p in batch)
+        if batch and (full or twice or files[pin] != files[batch[0]]):
             yield batch
             batch = []
         batch.append(pin)
@@ -106,13 +108,15 @@ class _Fetch:
         for place in (workspace.folder(), Path(store.STORE)):
             free = shutil.disk_usage(place).free
             if free < need:
-                raise store.disk_full(str(place), f"{free >> 20} MiB free of {need >> 20} MiB needed")
+                raise disk.full(str(place), found=f"{free >> 20} MiB free of {need >> 20} MiB needed")
 
     def _download(self) -> None:
         """Download all of `files`. A wrong or absent one does not stop the others; it is raised last."""
         columns = (TextColumn("Fetch pins"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         errors: list[SparkserveError] = []
-        with Progress(*columns, console=console) as progress, ThreadPoolExecutor(WORKERS) as pool:
+        # In a log a bar is noise: the command says at its end what it fetched.
+        bar = Progress(*columns, console=console, disable=not console.is_terminal)
+        with bar as progress, ThreadPoolExecutor(WORKERS) as pool:
             task = progress.add_task("", total=self.total, completed=self.done)
             waiting = {pool.submit(self._one, batch) for batch in batches(self.files)}
             try:

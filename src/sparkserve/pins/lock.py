@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _WHEELS_PER_PIP = 16
 
 
-@dataclass
+@dataclass(frozen=True)
 class Change:
     """How a new list differs from the one before it; each line names a kind, a name and versions."""
 
     profile: str
-    lines: list[str] = field(default_factory=list)
+    lines: list[str]
 
 
 def lock(
@@ -139,7 +139,7 @@ class _Lock:
             where=where,
         )
         pairs = (text.split("==") for text in [*exact, *wanted.no_deps])
-        versions = {wheels.normal(name): version for name, version in pairs}
+        versions = {model.normal(name): version for name, version in pairs}
         new = {name: version for name, version in versions.items() if name not in below}
         pins = _recorded(self.profile.target, new)
         left = [f"{name}=={version}" for name, version in sorted(new.items()) if name not in pins]

@@ -27,7 +27,7 @@ class Target(Frozen):
     """The machine that the pinned bytes run on; never this machine."""
 
     system: Literal["x86_64-linux"]
-    debian: str
+    debian: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     python: str = Field(pattern=r"^3\.\d+$")
     glibc: str = Field(pattern=r"^2\.\d+$")
 
@@ -42,7 +42,7 @@ class Pin(Frozen):
     kind: Literal["deb", "tree", "wheel"]
     name: str
     version: str
-    file: str
+    file: str = Field(pattern=r"^[A-Za-z0-9+_?=-][A-Za-z0-9+._?=-]{0,206}$")
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     size: int = Field(ge=0)
     requires: tuple[str, ...] = ()
@@ -72,6 +72,37 @@ class PinList(Frozen):
                 raise ValueError(f"the tree {pin.name} without a deb of this list and a member")
         return self
 
+    @model_validator(mode="after")
+    def _files_have_their_names(self) -> PinList:
+        for pin in self.pins:
+            if not _is_named_after(pin):
+                raise ValueError(f"{pin.name} {pin.version} with {pin.file}, the file of something else,")
+        return self
+
+
+def _is_named_after(pin: Pin) -> bool:
+    if pin.kind == "tree":
+        return pin.file == pin.name
+    if pin.kind == "deb":
+        return pin.file.startswith(clean_name(f"{pin.name}_{pin.version.replace(':', '%3a')}_"))
+    name, *rest = pin.file.split("-")
+    version = clean_name(pin.version)
+    in_file = "-".join(rest[: version.count("-") + 1])
+    return normal(name) == normal(pin.name) and _parts(in_file) == _parts(version)
+
+
+def _parts(version: str) -> list[str]:
+    """What counts in a version: a file may have 2025.07 or 1.0.0 where the resolver says 2025.7 or 1.0."""
+    parts = [part.lstrip("0") for part in re.findall(r"\d+|[a-z]+", version.lower())]
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts
+
+
+def normal(name: str) -> str:
+    """The one spelling of a distribution's name that indexes compare."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
 
 def clean_name(file: str) -> str:
     """Map a file name to what Nix allows: Debian's `%3a` and `~`, and all else not allowed, become `-`."""
@@ -96,13 +127,14 @@ def load(profile: str) -> PinList:
     except FileNotFoundError:
         found, do = (
             "no such file",
-            f"Run: ./sparkserve pins lock {profile}. Locked now: {', '.join(known())}.",
+            f"Run: git restore nix/pins/{profile}.json, or: ./sparkserve pins lock {profile}. "
+            f"Locked now: {', '.join(known())}.",
         )
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         found = f"{first['msg']} at {place or 'the top'}"
-        do = f"Take the file back from git, or run: ./sparkserve pins lock {profile}."
+        do = f"Run: git restore nix/pins/{profile}.json, or: ./sparkserve pins lock {profile}."
     raise SparkserveError(
         "PIN.PROFILE", expected=f"the pin list of {profile}", found=found, where=str(path), do=do
     )

@@ -90,7 +90,8 @@ def download(target: Target, exact: Sequence[str], base: Path, where: Places) ->
             expected=f"an index or folder that has {', '.join(absent)}",
             found="none",
             where=target_words,
-            do=local_build_hint(absent) or "Name a folder or an index that has it with --from.",
+            do=local_build_hint(absent)
+            or "Run ./sparkserve pins fetch --from FOLDER_OR_URL with one that has it.",
         )
     lines = (
         cut_off or [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
@@ -100,7 +101,7 @@ def download(target: Target, exact: Sequence[str], base: Path, where: Places) ->
         expected=f"pip to download {len(exact)} wheels",
         found=lines[-1].rpartition(">: ")[2].strip("')")[-_TAIL:],
         where=target_words,
-        do="Check the network, or name a folder that has them with --from.",
+        do="Check the network, or run ./sparkserve pins fetch --from FOLDER with one that has them.",
     )
 
 
@@ -110,8 +111,8 @@ def local_build_hint(requests: Sequence[str]) -> str:
     if not local:
         return ""
     return (
-        f"{local} is a special build (such as torch for CPU) that no default index has: name a folder or an "
-        "index that has it with --from; PyTorch runs an index for its CPU builds."
+        f"{local} is a special build (such as torch for CPU) that no default index has. Run ./sparkserve "
+        "pins fetch --from FOLDER_OR_URL (pins lock takes it too); PyTorch runs an index for its CPU builds."
     )
 
 

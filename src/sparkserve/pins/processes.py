@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import subprocess
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sparkserve import checkout
-from sparkserve.pins import store
+from sparkserve import checkout, disk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 _running: set[subprocess.Popen[str]] = set()
 _guard = threading.Lock()
 _stopped = threading.Event()
+_locks: list[int] = []
+
+
+@contextmanager
+def sharing(lock: int) -> Iterator[None]:
+    """Let what runs meanwhile hold the lock of the open file `lock` too.
+
+    After a `kill -9` it is then free once the orphans, which apt's own locks would trip over, are gone.
+    """
+    _locks.append(lock)
+    try:
+        yield
+    finally:
+        _locks.remove(lock)
 
 
 def run(
@@ -33,18 +47,23 @@ def run(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=_locks,
         )
         _running.add(process)
     try:
         out, err = process.communicate()
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
     finally:
         with _guard:
             _running.discard(process)
     if _stopped.is_set():
         # Not a failure of the command: what it has finished by now is good for the next run.
         raise KeyboardInterrupt
-    if process.returncode != 0 and "No space left on device" in out + err:
-        raise store.disk_full(str(checkout.state()))
+    if process.returncode != 0 and disk.told(out + err):
+        raise disk.full(str(checkout.state()))
     return subprocess.CompletedProcess(list(argv), process.returncode, out, err)
 
 

@@ -84,8 +84,8 @@ def load(name: str) -> Profile:
         key = ".".join(str(part) for part in first["loc"])
         _refuse(name, f"{key}: {first['msg']}", "Correct that key.")
     for wheel in profile.wheels.no_deps:
-        if "==" not in wheel:
-            _refuse(name, f"no_deps {wheel!r} without ==", "Name the exact version: no resolver looks at it.")
+        if not re.fullmatch(r"[\w.-]+==[\w.!+]+", wheel):
+            _refuse(name, f"no_deps {wheel!r}", "Write NAME==VERSION: no resolver looks at it.")
     return profile
 
 

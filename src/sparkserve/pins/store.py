@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkserve import nix
-from sparkserve.errors import SparkserveError
+from sparkserve import disk, nix
+from sparkserve.errors import SparkserveError, not_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -111,34 +111,12 @@ def keep(paths: Iterable[str]) -> None:
         raise not_root(str(error.filename)) from error
 
 
-def not_root(where: str) -> SparkserveError:
-    """The error for a missing right to write."""
-    return SparkserveError(
-        "HOST.ROOT",
-        expected="to run as root",
-        found="no right to write",
-        where=where,
-        do="Run the same command with sudo.",
-    )
-
-
-def disk_full(where: str, found: str = "no space left on the device") -> SparkserveError:
-    """The error for a full disk."""
-    return SparkserveError(
-        "HOST.DISK",
-        expected="free space for the pins",
-        found=found,
-        where=where,
-        do="Free some space and run the same command: what is already in the store is not fetched again.",
-    )
-
-
 def _run(*argv: str) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, env=nix.environment())
     if done.returncode == 0:
         return done.stdout
-    if "No space left on device" in done.stderr or "disk is full" in done.stderr:
-        raise disk_full(STORE)
+    if disk.told(done.stderr):
+        raise disk.full(STORE)
     if "Permission denied" in done.stderr:
         raise not_root(STORE)
     raise SparkserveError(

@@ -8,7 +8,7 @@ from email.parser import HeaderParser
 from typing import TYPE_CHECKING
 
 from sparkserve.pins import store
-from sparkserve.pins.model import Pin, clean_name
+from sparkserve.pins.model import Pin, clean_name, normal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,8 +38,3 @@ def read(file: Path) -> Pin:
         size=file.stat().st_size,
         requires=tuple(text for text in requires if not re.search(r"\bextra\s*==", text)),
     )
-
-
-def normal(name: str) -> str:
-    """The one spelling of a distribution's name that indexes compare."""
-    return re.sub(r"[-_.]+", "-", name).lower()

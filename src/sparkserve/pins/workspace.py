@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
@@ -11,10 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkserve import checkout
-from sparkserve.errors import SparkserveError
+from sparkserve import checkout, disk
+from sparkserve.errors import SparkserveError, not_root
 from sparkserve.output import console
-from sparkserve.pins import store, tree
+from sparkserve.pins import processes, store, tree
 from sparkserve.pins.model import Pin, clean_name
 
 if TYPE_CHECKING:
@@ -33,20 +32,17 @@ def locked() -> Iterator[None]:
     Raises `HOST.DISK` and `HOST.ROOT` for what the body meets when it writes.
     """
     try:
-        with (checkout.state() / "pins.lock").open("w") as file:
+        with disk.guarded(folder()), (checkout.state() / "pins.lock").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 console.print("Waiting for another `pins fetch` or `pins lock` to finish.")
                 fcntl.flock(file, fcntl.LOCK_EX)
             folder().mkdir(exist_ok=True)
-            yield
+            with processes.sharing(file.fileno()):
+                yield
     except PermissionError as error:
-        raise store.not_root(str(error.filename)) from error
-    except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-            raise
-        raise store.disk_full(str(error.filename or folder())) from error
+        raise not_root(str(error.filename)) from error
 
 
 @contextmanager

@@ -7,9 +7,10 @@ let
   named = types.submodule ({ name, ... }: {
     options.title = mkOption { type = types.str; default = name; };
   });
-  deep = types.submodule { options.list = mkOption { type = types.listOf ab; default = [
-    
-  ]; }; options.inner = mkOption { type = ab; default = { }; }; };
+  deep = types.submodule {
+    options.list = mkOption { type = types.listOf ab; default = [ ]; };
+    options.inner = mkOption { type = ab; default = { }; };
+  };
   follows = types.submodule ({ config, ... }: { options.a = int 1; options.b = int (config.a + 1); });
 in
 {

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from sparkserve.checks import Outcome, Suite
 
 
+def _suites() -> list[str]:
+    from sparkserve import checks
+
+    return checks.names()
+
+
 @click.command(
     epilog="""Examples:
 
@@ -26,7 +32,13 @@ if TYPE_CHECKING:
 
 The last line is always `N passed, N failed`. Logs are in .sparkserve/check/."""
 )
-@click.option("--only", multiple=True, metavar="NAME", help="Run only this suite, slow or not. Repeatable.")
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=options.complete(_suites),
+    help="Run only this suite, slow or not. Repeatable.",
+)
 @click.option("--slow", is_flag=True, help="Run the slow suites too.")
 @click.option("--list", "listing", is_flag=True, help="Show the suites and run nothing.")
 @options.as_json

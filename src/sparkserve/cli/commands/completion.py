@@ -1,4 +1,4 @@
-"""`sparkserve completion`: Tab completes commands and options."""
+"""`sparkserve completion`: Tab completes commands, options and names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 @click.command(
     epilog="""Examples:
 
-    sudo ./sparkserve completion bash > /etc/bash_completion.d/sparkserve
+    ./sparkserve completion bash > ~/.local/share/bash-completion/completions/sparkserve
 
     ./sparkserve completion fish | source"""
 )
@@ -17,7 +17,7 @@ def command(shell: str) -> None:
     """Print the completion script of a shell."""
     from click.shell_completion import get_completion_class
 
-    from sparkserve.cli.main import cli
+    from sparkserve.cli.group import cli
 
     kind = get_completion_class(shell)
     assert kind is not None  # noqa: S101 - the choices above are click's own

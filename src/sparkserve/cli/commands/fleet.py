@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import IO
+from pathlib import Path
 
 import click
 
 from sparkserve.cli import options
 from sparkserve.fleet import DEFAULT_FLEET
 
-name_argument = click.argument("name", default=DEFAULT_FLEET)
+name_argument = click.argument("name", default=DEFAULT_FLEET, shell_complete=options.complete(options.fleets))
 
 
 @click.group(
@@ -35,9 +35,7 @@ def new(name: str) -> None:
     from sparkserve.output import console
 
     create(name)
-    console.print(
-        f"hosts/{name}/fleet.nix is yours to edit; then: ./sparkserve fleet show {name}", markup=False
-    )
+    console.print(f"hosts/{name}/fleet.nix is yours to edit; then: ./sparkserve fleet show {name}")
 
 
 @command.command("list", epilog="Example: ./sparkserve fleet list --json")
@@ -64,10 +62,10 @@ def show(name: str, as_json: bool) -> None:
 
     loaded = plans.load(name)
     head = loaded[0]
-    endpoint = f"http://{head.serving.host}:{head.serving.port}"
     if as_json:
         nodes = head.fleet.model_dump(mode="json")["nodes"]
-        print_json({"fleet": name, "endpoint": endpoint, "model": head.serving.model, "nodes": nodes})
+        serving = {"endpoint": head.serving.endpoint, "model": head.serving.model}
+        print_json({"fleet": name, **serving, "nodes": nodes})
         return
     print_table(
         ("rank", "node", "address"), [(str(n.rank), n.name, str(n.address)) for n in head.fleet.nodes]
@@ -76,7 +74,7 @@ def show(name: str, as_json: bool) -> None:
         ("setting", "value"),
         [
             ("model", head.serving.model),
-            ("endpoint", endpoint),
+            ("endpoint", head.serving.endpoint),
             ("engine", f"{head.engine.package} with {head.engine.model}"),
             ("arguments", " ".join(head.engine.args)),
             ("environment", " ".join(f"{key}={value}" for key, value in head.engine.env.items())),
@@ -120,19 +118,22 @@ It shows the files as they are now and builds nothing. What is not built has no 
 @name_argument
 @click.option(
     "--output",
-    type=click.File("w", encoding="utf-8", lazy=True),
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     default="-",
     help="Write here, not to stdout.",
 )
 @click.option("--digests/--no-digests", default=True, help="Digests and fleet id change with every edit.")
-def draw(name: str, output: IO[str], digests: bool) -> None:
+def draw(name: str, output: Path, digests: bool) -> None:
     """Draw a fleet and the closure that its nodes run, as SVG."""
     from sparkserve.fleet import draw as drawing
     from sparkserve.fleet.picture import collect
-    from sparkserve.output import console
+    from sparkserve.output import console, write_file
 
     picture = collect(name, digests=digests)
-    output.write(drawing.draw(picture))
+    if str(output) == "-":
+        click.echo(drawing.draw(picture), nl=False)
+    else:
+        write_file(output, drawing.draw(picture))
     sizes = [layer.size for node in picture.nodes for layer in node.layers]
     if None in sizes or (digests and picture.fleet_id is None):
         console.print("Sizes or digests of what is not built are missing: ./sparkserve up builds it.")

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparkserve.cli import options
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
 
@@ -19,6 +21,15 @@ def _folders_or_urls(_: click.Context, __: click.Parameter, given: tuple[str, ..
     return given
 
 
+def _names() -> list[str]:
+    from sparkserve.pins import profile
+
+    return profile.names()
+
+
+_profiles = click.argument(
+    "profiles", nargs=-1, metavar="[PROFILE]...", shell_complete=options.complete(_names)
+)
 _from = click.option(
     "--from",
     "given",
@@ -35,10 +46,6 @@ _mirror = click.option(
 @click.group()
 def command() -> None:
     """Lock, fetch, check and list the pinned packages."""
-
-
-def _profiles(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.argument("profiles", nargs=-1, metavar="[PROFILE]...")(function)
 
 
 @command.command(
@@ -59,9 +66,9 @@ def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: s
     today = datetime.datetime.now(datetime.UTC).date()
     changes = locking.lock(profiles or profile.names(), given, mirror, dry_run=dry_run, today=today)
     for change in changes:
-        console.print(f"{change.profile}: {len(change.lines)} changes", markup=False)
+        console.print(f"{change.profile}: {len(change.lines)} changes")
         for line in change.lines:
-            console.print(f"  {line}", markup=False)
+            console.print(f"  {line}")
     if dry_run:
         console.print("No list was written (--dry-run).")
 
@@ -72,19 +79,23 @@ def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: s
 @_profiles
 @_from
 @_mirror
-def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> None:
+@options.as_json
+def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_json: bool) -> None:
     """Download what the Nix store lacks of the pins (default: all profiles)."""
-    from sparkserve.output import console
+    from sparkserve import output
     from sparkserve.pins import fetch as fetching
     from sparkserve.pins import model
 
     got = fetching.fetch(profiles or model.known(), given, mirror)
-    console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.", markup=False)
+    if as_json:
+        output.print_json({"fetched_bytes": got})
+    else:
+        output.console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.")
 
 
 @command.command(epilog="Examples:  ./sparkserve pins check   ./sparkserve pins check base tools --json")
 @_profiles
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@options.as_json
 def check(profiles: Sequence[str], as_json: bool) -> None:
     """Prove that every pin is in the store with the right bytes (else exit 20: missing, 21: damaged)."""
     from sparkserve import output
@@ -103,7 +114,7 @@ def check(profiles: Sequence[str], as_json: bool) -> None:
     "list", epilog="Examples:  ./sparkserve pins list   ./sparkserve pins list engine-cpu --json"
 )
 @_profiles
-@click.option("--json", "as_json", is_flag=True, help="Print the pins as JSON.")
+@options.as_json
 def list_(profiles: Sequence[str], as_json: bool) -> None:
     """Show the pins of profiles (default: all), with totals."""
     from sparkserve import output

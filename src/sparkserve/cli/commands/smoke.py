@@ -14,34 +14,38 @@ from sparkserve.cli import options
 
     ./sparkserve smoke --json | jq .tokens_per_s
 
-Exit code: 0 for the right answer, 52 when nothing runs, 53 for a wrong one."""
+Exit code: 0 for the right answer, 52 when nothing is ready to answer, 53 for a wrong one."""
 )
 @options.fleet
 @options.as_json
 def command(fleet: str, as_json: bool) -> None:
     """Ask one question at temperature 0, streaming and not; the answers must be right and equal."""
-    from sparkserve.engine import smoke
+    from sparkserve.engine import smoke, status
     from sparkserve.errors import SparkserveError
     from sparkserve.local import single
     from sparkserve.output import console, phase, print_json
 
-    running = ((files, run) for files in single.nodes(fleet) if (run := files.load()) and run.alive())
-    files, run = next(running, (None, None))
-    if files is None or run is None:
+    recorded = ((files, run) for files in single.nodes(fleet) if (run := files.load()))
+    files, run = next(recorded, (None, None))
+    state = "stopped" if run is None else status.state(run)
+    if files is None or run is None or state != "ready":
         raise SparkserveError(
             "ENGINE.STATE",
-            expected="a running engine to ask",
-            found="none",
+            expected="an engine that is ready to be asked",
+            found=f"it is {state}",
             where=fleet,
-            do="Start it with: ./sparkserve up.",
+            do=status.ADVICE[state],
         )
     with phase(f"Ask {run.model}: {smoke.QUESTION}"):
         result = smoke.check(run.endpoint, run.model)
-    files.answered(run, float(result["seconds"]))
+    try:
+        files.answered(run, float(result["seconds"]))
+    except OSError as error:  # a full disk does not make the answer wrong
+        console.print(f"Its time is not written down: {error.strerror} ({files.run}).")
     if as_json:
         print_json(result)
         return
-    console.print(str(result["answer"]), markup=False)
+    console.print(str(result["answer"]))
     console.print(
         f"first token after {result['ttft_s']} s, then {result['tokens_per_s']} tokens/s; "
         f"the whole answer of {result['completion_tokens']} tokens in {result['seconds']} s"

@@ -17,15 +17,15 @@ from sparkserve.cli import options
     ./sparkserve status --json | jq -r '.nodes[0].state'
 
 Exit code: 0 when every node is ready, 52 otherwise. States: stopped; starting (up still waits for its first
-answer); ready; silent (it was ready, and /health does not answer within 5 s); dead (it ended by itself: see
-logs; down or up cleans up)."""
+answer); abandoned (that up is gone; another one waits on); ready; silent (it was ready, and /health does not
+answer within 5 s); dead (it ended by itself: see logs; down or up cleans up)."""
 )
 @options.fleet
 @options.as_json
 @click.pass_context
 def command(context: click.Context, fleet: str, as_json: bool) -> None:
     """Show each node: state, process, memory, last canary."""
-    from sparkserve.engine.status import report
+    from sparkserve.engine.status import ADVICE, report
     from sparkserve.errors import EXIT_CODES
     from sparkserve.local import single
     from sparkserve.output import console, print_json, print_table
@@ -38,6 +38,9 @@ def command(context: click.Context, fleet: str, as_json: bool) -> None:
     else:
         columns = ("node", "state", "pid", "uptime", "memory", "canary", "fleet id", "endpoint")
         print_table(columns, [_row(node) for node in nodes])
+        for node in nodes:
+            if node["state"] in ADVICE:
+                console.print(f"{node['node']}: {ADVICE[str(node['state'])]}")
     if not nodes or any(node["state"] != "ready" for node in nodes):
         context.exit(EXIT_CODES["ENGINE.STATE"])
 

@@ -47,4 +47,4 @@ def command(fleet: str, as_json: bool) -> None:
     console.print(f"{fleet} {state} {run.model} at {run.endpoint}/v1 (fleet id {run.fleet_id[:12]})")
     console.print("Try: ./sparkserve smoke, or:")
     url = f"{run.endpoint}/v1/chat/completions"
-    console.print(f"  curl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'", markup=False)
+    console.print(f"  curl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'")
