@@ -25,9 +25,11 @@ from fake_engine import FakeEngine
 PHASES = ("Init torch distributed begin", "Load weight begin", "Load weight end", "KV Cache is allocated")
 
 
-def die_with_parent() -> None:
+def die_with(parent: int) -> None:
     """As everything in a namespace dies with its PID 1."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def engine(variables: dict[str, str], args: list[str]) -> None:
@@ -54,6 +56,11 @@ def engine(variables: dict[str, str], args: list[str]) -> None:
                 if fault == "refuse":
                     event = {"event": "refused", "adapter": each["name"], "reason": "another source"}
                 print(f"sparkserve-adapter {json.dumps(event)}", flush=True)
+    me = os.getpid()
+    if os.fork() == 0:
+        die_with(me)
+        ctypes.CDLL(None).prctl(15, b"sglang::scheduler")
+        time.sleep(600)
     server = FakeEngine(int(args[args.index("--port") + 1]), fault if fault == "error" else "")
     if rank == 0:
         print("Uvicorn running on loopback", flush=True)
@@ -77,12 +84,14 @@ def main() -> None:
     variables = {options[i + 1]: options[i + 2] for i, word in enumerate(options) if word == "--setenv"}
     status = int(options[options.index("--json-status-fd") + 1])
     if "--die-with-parent" in options:
-        die_with_parent()
+        die_with(os.getppid())
+    monitor = os.getpid()
     init = os.fork()
     if init == 0:
-        die_with_parent()
+        die_with(monitor)
+        me = os.getpid()
         if (launcher := os.fork()) == 0:
-            die_with_parent()
+            die_with(me)
             engine(variables, argv)
         _, ended = os.waitpid(launcher, 0)
         os._exit(os.waitstatus_to_exitcode(ended) % 256)

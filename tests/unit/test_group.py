@@ -61,7 +61,7 @@ async def test_up_and_down(tmp_path: Path) -> None:
         assert [rank.adapters for rank in status.ranks] == [("one",)] * 3
         assert file(made)["state"] == "up"
         assert file(made)["boot"].startswith("1-")
-        assert len(engines(tmp_path)) == 9
+        assert len(engines(tmp_path)) == 12
         answer = await asyncio.to_thread(client.ask, plan(0, made.port), "stop")
         assert answer.wanted is False
         await made.until(lambda s: s.state == "down" and s.phase is None)
@@ -94,7 +94,7 @@ async def test_a_start_that_fails(
 ) -> None:
     from sparkserve.group import phases
 
-    short = [phase._replace(share=0.1) for phase in phases.PHASES]
+    short = [phase._replace(share=0.25) for phase in phases.PHASES]
     monkeypatch.setattr(phases, "PHASES", tuple(short))
     async with group(tmp_path, faults=fault, start_limit=1) as made:
         assert (await made.until_ended()).startswith(reason)
@@ -153,8 +153,20 @@ async def test_a_stopped_process_is_named(tmp_path: Path) -> None:
         stopped = pid(made, 1)
         os.kill(stopped, signal.SIGSTOP)
         reason = await made.until_ended()
-        assert reason == f"rank 1 (spark-1): process {stopped} of the engine is stopped (SIGSTOP)"
+        assert reason.startswith("rank 1 (spark-1): ")
+        assert reason.endswith(f"(process {stopped}) of its engine is stopped (SIGSTOP)")
         await made.until_up()
+
+
+async def test_a_child_that_dies_is_named_before_sglang_notices(tmp_path: Path) -> None:
+    async with group(tmp_path) as made:
+        await made.until_up()
+        await made.until(lambda _: procfs.children(pid(made, 2)))
+        await asyncio.sleep(1.5)  # a beat has seen it
+        child = procfs.children(pid(made, 2))[0]
+        child.send(signal.SIGKILL)
+        reason = await made.until_ended()
+        assert reason == f"rank 2 (spark-2): sglang::schedul (process {child.pid}) of its engine died"
 
 
 async def test_a_supervisor_that_is_stopped_and_started(tmp_path: Path) -> None:
@@ -298,5 +310,7 @@ def test_no_controller() -> None:
 
 
 def test_a_process_and_its_state() -> None:
-    assert procfs.state(os.getpid()) == "R"
-    assert procfs.state(4_000_000) == ""
+    stat = procfs.look(os.getpid())
+    assert stat is not None
+    assert stat.state == "R"
+    assert procfs.look(4_000_000) is None

@@ -67,10 +67,9 @@ def find(pid: int) -> Process | None:
     return None if stat is None else Process(pid, stat.start)
 
 
-def state(pid: int) -> str:
-    """The state letter of `pid`, such as R, S, T (stopped) or Z; "" when there is no such process."""
-    stat = _stat(pid)
-    return "" if stat is None else stat.state
+def look(pid: int) -> Stat | None:
+    """What `pid` is and does now; None when there is no such process."""
+    return _stat(pid)
 
 
 def children(pid: int) -> list[Process]:

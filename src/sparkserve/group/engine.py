@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sparkserve.engine.procfs import Process
     from sparkserve.plan import Plan
 
+PART = "sglang::"  # how SGLang names its processes that serve as long as it does
+REPORT_S = 1.0  # from the launcher's end until bubblewrap has said with which exit code
 KILL_S = 10.0  # from SIGKILL until the kernel has freed some GB
 
 
@@ -38,6 +40,8 @@ class RankEngine:
         self.quiet_since = time.monotonic()
         self._status = folder / "bwrap.json"
         self._rest = b""
+        self._died_at: float | None = None
+        self._parts: dict[Process, str] = {}
         place = launch(plan, port=port)
         with self.log.open("wb") as output, self._status.open("wb") as status:
             argv = runner.command(
@@ -72,14 +76,27 @@ class RankEngine:
         return adapters
 
     def trouble(self) -> str:
-        """What is wrong with its processes though they are alive, "" for nothing."""
-        stopped = [pid for pid in procfs.tree(self.monitor.pid) if procfs.state(pid) in ("T", "t")]
-        return f"process {stopped[0]} of the engine is stopped (SIGSTOP)" if stopped else ""
+        """What is wrong with its processes though it has not ended, "" for nothing.
+
+        SGLang's launcher notices a dead child too, on busy cores after ten seconds.
+        """
+        for pid in procfs.tree(self.monitor.pid):
+            stat = procfs.look(pid)
+            if stat is not None and stat.state in "Tt":
+                return f"{stat.name} (process {pid}) of its engine is stopped (SIGSTOP)"
+            if stat is not None and stat.name.startswith(PART):
+                self._parts[procfs.Process(pid, stat.start)] = stat.name
+        dead = [(process, name) for process, name in self._parts.items() if not process.alive()]
+        return "".join(f"{name} (process {process.pid}) of its engine died" for process, name in dead[:1])
 
     def ended(self) -> str | None:
         """How it ended, in words; None while it runs."""
-        if self.monitor.poll() is None and (self.launcher is None or self.launcher.alive()):
-            return None
+        if self.monitor.poll() is None:
+            if self.launcher is None or self.launcher.alive():
+                return None
+            self._died_at = self._died_at or time.monotonic()
+            if time.monotonic() - self._died_at < REPORT_S:
+                return None
         code = namespace.exit_code(self._status)
         # Without a report bubblewrap itself failed, and says why in the log.
         how = namespace.how(self.monitor.poll() if code is None else code)
