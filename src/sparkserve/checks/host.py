@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
-from sparkserve import checkout, nix
-from sparkserve.checks import Outcome, _command
+from sparkserve.checks import _pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from sparkserve.checks import Outcome
 
 title = "tests/host: the entry script, up and down, the openai client, bad input"
 cost_s = 300
@@ -19,26 +18,4 @@ slow = False
 
 def run(detail: Callable[[str], None]) -> Outcome:
     """Run tests/host with the pinned pytest. Raises `NIX.BUILD`."""
-    from sparkserve.pins import fetch, model
-
-    fetch.fetch(model.known(), (), None)
-    dev = nix.build(["dev"], out_link=checkout.state() / "dev", on_line=lambda line: detail(line[:90]))[0]
-    report = checkout.state() / "check" / "host.xml"
-    report.unlink(missing_ok=True)
-    pytest = [f"{dev}/bin/python3", "-m", "pytest", "-p", "no:cacheprovider", "-v", f"--junitxml={report}"]
-    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    code, lines = _command.run("host", [*pytest, "tests/host"], env=env, detail=detail)
-    if not report.exists():
-        return Outcome(0, [f"pytest ended with exit code {code}:\n" + "\n".join(lines[-25:])])
-    return read(report.read_text())
-
-
-def read(junit: str) -> Outcome:
-    """Count a JUnit report. A skipped test has not passed and is no failure."""
-    passed = 0
-    failures = []
-    for case in ElementTree.fromstring(junit).iter("testcase"):  # noqa: S314 - pytest just wrote it
-        bad = [part for part in case if part.tag in ("failure", "error")]
-        failures += [f"{case.get('classname')}.{case.get('name')}: {part.text}" for part in bad]
-        passed += not bad and case.find("skipped") is None
-    return Outcome(passed, failures)
+    return _pytest.run("host", ["tests/host", "--ignore=tests/host/fleet"], detail)

@@ -56,6 +56,7 @@ class Process:
 class Stat(NamedTuple):
     """The fields of /proc/PID/stat that matter here. `start` is in clock ticks after boot."""
 
+    name: str
     state: str
     parent: int
     start: int
@@ -146,9 +147,10 @@ def _stat(pid: int) -> Stat | None:
         text = (PROC / str(pid) / "stat").read_text(errors="replace")
     except OSError:
         return None
-    # Before them stands the name in parentheses, which may itself hold spaces and parentheses.
-    fields = text.rpartition(")")[2].split()
-    return Stat(fields[0], int(fields[1]), int(fields[19]))
+    # The name stands in parentheses, and may itself hold spaces and parentheses.
+    head, _, rest = text.rpartition(")")
+    fields = rest.split()
+    return Stat(head.partition("(")[2], fields[0], int(fields[1]), int(fields[19]))
 
 
 def _all() -> dict[int, Stat]:

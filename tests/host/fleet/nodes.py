@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sparkserve.local.record import Fleet
     from sparkserve.plan import Plan
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def plans(name: str, network: str, pid: int | None = None) -> list[Plan]:
