@@ -183,6 +183,12 @@ def shown_units(*units: str) -> Command:
     return reads("systemctl", "show", "--property=Id,ActiveState,ExecStart,NeedDaemonReload", *units)
 
 
+def rank_log(lines: int) -> Command:
+    """The last lines of the newest boot's log."""
+    script = 'log=$(ls -td /var/log/sparkserve/boot-*/rank.log | head -n 1) && tail -n "$1" "$log"'
+    return reads("sh", "-c", script, "-", str(lines))
+
+
 def start_units(*units: str) -> Command:
     """Start systemd units; no harm when they run. One that failed before starts afresh."""
     return changes(

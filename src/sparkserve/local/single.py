@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from sparkserve import checkout, disk, nix
 from sparkserve.engine import closure as closures
 from sparkserve.engine import process, procfs
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import DEFAULT_FLEET, names, plans
+from sparkserve.fleet import names
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import lock, namespaces, port
+from sparkserve.local.fleets import Up
 from sparkserve.output import console, phase
 
 if TYPE_CHECKING:
@@ -26,22 +27,14 @@ if TYPE_CHECKING:
 SILENT_S = 15.0
 
 
-class Up(NamedTuple):
-    """What `up` did: the run, whether it was there before, and the seconds of each phase."""
-
-    run: Run
-    already: bool
-    seconds: dict[str, float]
-
-
-def bring_up(fleet: str) -> Up:
-    """Make the fleet serve what its files say. Does nothing when it already does.
+def bring_up(plan: Plan) -> Up:
+    """Make the fleet of this one node serve. Does nothing when it already does.
 
     A running engine of another fleet id is stopped and replaced. Interrupted or failed, it leaves no process
     and no record of this call. Raises any error of the phases.
     """
     seconds: dict[str, float] = {}
-    plan = _plan(fleet)
+    fleet = plan.fleet.name
     state = checkout.state()
     with disk.guarded(state), lock.held(state, fleet):
         files = NodeFiles(state, fleet, plan.node.name)
@@ -61,8 +54,8 @@ def bring_up(fleet: str) -> Up:
             process.kill(running, files)
             running = None
         if running is not None:
-            return Up(_serving(running, files, plan, seconds), True, seconds)
-        return Up(_launch(plan, closure, path, files, seconds), False, seconds)
+            return _up(_serving(running, files, plan, seconds), True, seconds)
+        return _up(_launch(plan, closure, path, files, seconds), False, seconds)
 
 
 def take_down(fleet: str) -> bool:
@@ -89,18 +82,8 @@ def nodes(fleet: str) -> list[NodeFiles]:
     return [NodeFiles(checkout.state(), fleet, log.stem) for log in sorted(folder.glob("*.log"))]
 
 
-def _plan(fleet: str) -> Plan:
-    with phase("Evaluate the plan"):
-        found = plans.load(fleet)
-    if len(found) != 1:
-        raise SparkserveError(
-            "FLEET.OPTION",
-            expected="a fleet of one node: several on one machine come with a later version",
-            found=f"{len(found)} nodes",
-            where=str(names.file(fleet)),
-            do=f"Use the fleet {DEFAULT_FLEET}.",
-        )
-    return found[0]
+def _up(run: Run, already: bool, seconds: dict[str, float]) -> Up:
+    return Up(run.model, run.endpoint, run.fleet_id, already, run.engine.pid, seconds)
 
 
 def _recorded(files: NodeFiles) -> tuple[Run | None, bool]:

@@ -103,13 +103,19 @@ def load(fleet: str) -> Fleet:
     return found
 
 
+def exists(fleet: str) -> bool:
+    """Whether anything of the fleet is on this machine besides its folder."""
+    mine = names(fleet)
+    return mine.folder.exists() and bool(leftovers.find(mine))
+
+
 def down(fleet: str, *, disks: bool = False) -> bool:
     """End a fleet, whatever state it is in; False when there was nothing. With `disks` its nodes forget all.
 
     Raises `HOST.SYSTEM` when something stays.
     """
     mine = names(fleet)
-    there = mine.folder.exists() and bool(leftovers.find(mine))
+    there = exists(fleet)
     if there:
         _remove(mine, _tools(mine), clean_s=_CLEAN_S)
     if disks:

@@ -71,6 +71,11 @@ def stop(runner: Runner, closures: Mapping[str, object]) -> None:
     parallel(runner, closures, lambda node: check(runner, node, commands.stop_units(RANK)))
 
 
+def status(runner: Runner, head: str) -> Status | None:
+    """What the controller says; None when it says nothing."""
+    return _status(runner.run(head, commands.ask_group("status")))
+
+
 def start_group(runner: Runner, head: str) -> Status:
     """Tell the controller to start, and follow the boot until it serves.
 

@@ -17,8 +17,8 @@ Running requests get up to 30 s to finish. It also cleans up after an engine tha
 @options.fleet
 def command(fleet: str) -> None:
     """Stop the fleet; nothing is left running. Exit 0 also when nothing ran."""
-    from sparkserve.local import single
+    from sparkserve.local import fleets
     from sparkserve.output import console
 
-    if not single.take_down(fleet):
+    if not fleets.take_down(fleet):
         console.print(f"{fleet} does not run.")

@@ -27,8 +27,14 @@ def command(fleet: str, follow: bool, lines: int) -> None:
     """Print the end of the engine's log to stdout."""
     from sparkserve.engine import log
     from sparkserve.errors import SparkserveError
-    from sparkserve.local import single
+    from sparkserve.local import several, single
 
+    if several.exists(fleet):
+        if follow:
+            raise click.UsageError("--follow works on fleets of one node.")
+        for node, printed in several.logs(fleet, lines).items():
+            sys.stdout.writelines(f"{node}: {line}\n" for line in printed)
+        return
     nodes = single.nodes(fleet)
     if not nodes:
         raise SparkserveError(

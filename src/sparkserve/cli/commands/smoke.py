@@ -22,26 +22,24 @@ def command(fleet: str, as_json: bool) -> None:
     """Ask one question at temperature 0, streaming and not; the answers must be right and equal."""
     from sparkserve.engine import smoke, status
     from sparkserve.errors import SparkserveError
-    from sparkserve.local import single
+    from sparkserve.local import fleets
     from sparkserve.output import console, phase, print_json
 
-    recorded = ((files, run) for files in single.nodes(fleet) if (run := files.load()))
-    files, run = next(recorded, (None, None))
-    state = "stopped" if run is None else status.state(run)
-    if files is None or run is None or state != "ready":
+    serving = fleets.serving(fleet)
+    if serving.state != "ready":
         raise SparkserveError(
             "ENGINE.STATE",
             expected="an engine that is ready to be asked",
-            found=f"it is {state}",
+            found=f"it is {serving.state}",
             where=fleet,
-            do=status.ADVICE[state],
+            do=status.ADVICE[serving.state],
         )
-    with phase(f"Ask {run.model}: {smoke.QUESTION}"):
-        result = smoke.check(run.endpoint, run.model)
+    with phase(f"Ask {serving.model}: {smoke.QUESTION}"):
+        result = smoke.check(serving.endpoint, serving.model)
     try:
-        files.answered(run, float(result["seconds"]))
+        serving.answered(float(result["seconds"]))
     except OSError as error:  # a full disk does not make the answer wrong
-        console.print(f"Its time is not written down: {error.strerror} ({files.run}).")
+        console.print(f"Its time is not written down: {error.strerror} ({error.filename or fleet}).")
     if as_json:
         print_json(result)
         return

@@ -25,12 +25,12 @@ answer within 5 s); dead (it ended by itself: see logs; down or up cleans up).""
 @click.pass_context
 def command(context: click.Context, fleet: str, as_json: bool) -> None:
     """Show each node: state, process, memory, last canary."""
-    from sparkserve.engine.status import ADVICE, report
+    from sparkserve.engine.status import ADVICE
     from sparkserve.errors import EXIT_CODES
-    from sparkserve.local import single
+    from sparkserve.local import fleets
     from sparkserve.output import console, print_json, print_table
 
-    nodes = [report(files) for files in single.nodes(fleet)]
+    nodes = fleets.report(fleet)
     if as_json:
         print_json({"fleet": fleet, "nodes": nodes})
     elif all(node["state"] == "stopped" for node in nodes):

@@ -23,28 +23,26 @@ def command(fleet: str, as_json: bool) -> None:
     """Build the closure, start the engine and wait until it answers."""
     import json
 
-    from sparkserve.local import single
+    from sparkserve.local import fleets
     from sparkserve.output import console, print_json
 
-    done = single.bring_up(fleet)
-    run = done.run
+    done = fleets.bring_up(fleet)
     if as_json:
         print_json(
             {
                 "already_running": done.already,
-                "endpoint": run.endpoint,
-                "fleet": run.fleet,
-                "fleet_id": run.fleet_id,
-                "model": run.model,
-                "node": run.node,
-                "pid": run.engine.pid,
+                "endpoint": done.endpoint,
+                "fleet": fleet,
+                "fleet_id": done.fleet_id,
+                "model": done.model,
+                "pid": done.pid,
                 "seconds": {name: round(value, 2) for name, value in done.seconds.items()},
             }
         )
         return
-    body = {"model": run.model, "messages": [{"role": "user", "content": "What is the capital of France?"}]}
+    body = {"model": done.model, "messages": [{"role": "user", "content": "What is the capital of France?"}]}
     state = "already serves" if done.already else "serves"
-    console.print(f"{fleet} {state} {run.model} at {run.endpoint}/v1 (fleet id {run.fleet_id[:12]})")
+    console.print(f"{fleet} {state} {done.model} at {done.endpoint}/v1 (fleet id {done.fleet_id[:12]})")
     console.print("Try: ./sparkserve smoke, or:")
-    url = f"{run.endpoint}/v1/chat/completions"
+    url = f"{done.endpoint}/v1/chat/completions"
     console.print(f"  curl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'")
