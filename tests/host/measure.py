@@ -2,8 +2,8 @@
 
     python tests/host/measure.py [RUNS]
 
-A run (measure_inside.sh): `./sparkserve up` from nothing, then three starts with everything built, each with
-the smoke question, an answer of 128 tokens, and memory; then sizes. Needs root, debootstrap, a free port,
+A run (measure_inside.sh): `./sparkserve up` from nothing, then one with everything built, with the smoke
+question, an answer of 128 tokens, and memory; then sizes. Needs root, debootstrap, a free port,
 a quiet machine, and everything committed.
 """
 
@@ -41,10 +41,11 @@ def run() -> list[dict[str, Any]]:
             [script, SUITE, mirror.uri, folder, "tests/host/measure_inside.sh"],
             stdout=subprocess.PIPE,
             text=True,
-            check=True,
         )
     finally:
         subprocess.run(["rm", "-rf", "--one-file-system", folder], check=False)
+    if done.returncode:
+        sys.exit(f"exit code {done.returncode}\n{done.stdout}")
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"kind"')]
 
 

@@ -13,11 +13,10 @@ up() { ./sparkserve up --json >up.json; }
 timed up
 echo "{\"kind\": \"first\", \"seconds\": $seconds, \"up\": $(<up.json)}" | record
 ./sparkserve down
-for _ in 1 2 3; do
-  timed up
-  smoke=$(./sparkserve smoke --json)
-  # After a first answer, a long one: 128 tokens of a text that does not end before.
-  decode=$(/usr/bin/python3 - <<'EOF'
+timed up
+smoke=$(./sparkserve smoke --json)
+# After a first answer, a long one: 128 tokens of a text that does not end before.
+decode=$(/usr/bin/python3 - <<'EOF'
 import json, time, urllib.request
 body = {"model": "smollm2-135m", "max_tokens": 128, "ignore_eos": True, "temperature": 0,
         "messages": [{"role": "user", "content": "Tell me a long story about a lighthouse."}]}
@@ -27,12 +26,11 @@ begin = time.monotonic()
 answer = json.load(urllib.request.urlopen(request))
 print(json.dumps({"tokens": answer["usage"]["completion_tokens"], "seconds": time.monotonic() - begin}))
 EOF
-  )
-  status=$(./sparkserve status --json)
-  echo "{\"kind\": \"again\", \"seconds\": $seconds, \"up\": $(<up.json), \"smoke\": $smoke, \"decode\": $decode,
-    \"status\": $status}" | record
-  ./sparkserve down
-done
+)
+status=$(./sparkserve status --json)
+echo "{\"kind\": \"again\", \"seconds\": $seconds, \"up\": $(<up.json), \"smoke\": $smoke, \"decode\": $decode,
+  \"status\": $status}" | record
+./sparkserve down
 closure=$(readlink .sparkserve/roots/host-local-single-spark-0)
 echo "{\"kind\": \"size\", \"store_bytes\": $(du -sb /nix/store | cut -f1),
   \"closure_bytes\": $(./sparkserve nix path-info -S "$closure" | awk '{ print $2 }')}" | record
