@@ -1,5 +1,5 @@
 # A check that runs development tools over folders of the repository, laid out as in the checkout.
-{ runPython, dev, source }:
+{ runPython, dev, source, tools }:
 { name, folders, commands }:
 let
   folder = path: { name = path; value = source (../. + "/${path}"); };
@@ -8,6 +8,8 @@ runPython {
   name = "check-${name}";
   interpreter = "${dev}/bin";
   script = source ./dev-check.py;
+  # A shell and coreutils for tests of remote command lines; the sandbox has none.
+  programs = "${tools}/usr/bin";
   folders = builtins.toJSON (builtins.listToAttrs (map folder folders));
   project = source ../pyproject.toml;
   commands = builtins.toJSON commands;

@@ -1,7 +1,8 @@
 """Builder: lays folders out as in the checkout and runs each command (a Python module and its arguments)
 there.
 
-in (environment): folders (JSON: name -> path), project (pyproject.toml), commands (JSON list).
+in (environment): folders (JSON: name -> path), project (pyproject.toml), commands (JSON list), programs
+(a folder for PATH).
 """
 
 import json
@@ -20,6 +21,7 @@ for folder in [tree, *tree.rglob("*")]:
         folder.chmod(0o755)
 
 environment = {**os.environ, "HOME": str(Path.cwd()), "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+environment["PATH"] += f":{os.environ['programs']}"
 for command in json.loads(os.environ["commands"]):
     code = subprocess.run([sys.executable, "-m", *command], cwd=tree, env=environment).returncode
     if code:

@@ -28,6 +28,11 @@ sys.path.append(str(Path(__file__).parents[1] / "unit"))
 import engine_values
 
 
+@pytest.fixture(autouse=True)
+def _empty_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
+
+
 def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     with pytest.raises(SystemExit) as caught:
         main([*arguments, "--json"])

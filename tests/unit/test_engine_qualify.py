@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 
     from sparkserve.engine.closure import Closure
 
+# The build sandbox has no /bin/sh.
+SHELL = shutil.which("sh")
 HOOKED = "sglang.srt.distributed.parallel_state.GroupCoordinator.all_reduce"
 
 
 def _root(folder: Path, said: str, code: int = 0) -> Closure:
     (folder / "said").write_text(said)
     bwrap = folder / "bwrap"
-    bwrap.write_text(f"#!/bin/sh\ncat {folder}/said\necho no such thing >&2\nexit {code}\n")
+    bwrap.write_text(f"#!{SHELL}\ncat {folder}/said\necho no such thing >&2\nexit {code}\n")
     bwrap.chmod(0o755)
     return closure().model_copy(update={"bwrap": str(bwrap)})
 

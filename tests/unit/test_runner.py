@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import time
 from typing import TYPE_CHECKING
@@ -18,11 +19,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+# The build sandbox has no /bin/sh.
+SHELL = shutil.which("sh")
+
+
 def fake_ssh(folder: Path, script: str) -> dict[str, str]:
     """An environment whose ssh is `script`; the call's argv goes to `folder`/calls."""
     folder.mkdir(exist_ok=True)
     program = folder / "ssh"
-    program.write_text(f'#!/bin/sh\necho "$@" >>{folder}/calls\n{script}\n')
+    program.write_text(f'#!{SHELL}\necho "$@" >>{folder}/calls\n{script}\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return {"PATH": f"{folder}:{os.environ['PATH']}"}
 
