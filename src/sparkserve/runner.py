@@ -5,10 +5,11 @@ A runner refuses what is above the safety class it was made for; without a word 
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -98,7 +99,7 @@ class Local:
 
 
 class SSH:
-    """Runs commands on the Hosts of an ssh_config file, each over one shared connection.
+    """Runs commands on the Hosts of an ssh_config file, all for one node over one shared connection.
 
     `env` is for the ssh here, over this process's: its PATH says which ssh. A context manager: leaving it
     ends the connections, so that no process stays behind.
@@ -112,16 +113,12 @@ class SSH:
         # Two reasons for a folder of its own in /run: a control socket's path has at most 108 characters, and
         # Nix splits its ssh options at spaces, which a checkout's path may have.
         base = Path(os.environ.get("XDG_RUNTIME_DIR", "/run")) / "sparkserve"
-        folder = base / hashlib.sha256(os.fsencode(config.resolve())).hexdigest()[:12]
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.config = folder / "config"
-        self._control = folder
+        base.mkdir(mode=0o755, parents=True, exist_ok=True)
+        self._control = Path(tempfile.mkdtemp(prefix="ssh-", dir=base))
+        self.config = self._control / "config"
+        self.config.symlink_to(config.resolve())
         self._used: set[str] = set()
         self._running: set[subprocess.Popen[str]] = set()
-        link = folder / f"config.{os.getpid()}"
-        link.unlink(missing_ok=True)
-        link.symlink_to(config.resolve())
-        link.replace(self.config)
 
     def __enter__(self) -> SSH:
         return self
@@ -158,7 +155,7 @@ class SSH:
         for node in sorted(self._used):
             argv = commands.ssh_close(str(self.config), str(self._control), node)
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=self._env)
-        self._used.clear()
+        shutil.rmtree(self._control, ignore_errors=True)
 
     def _path(self) -> dict[str, str]:
         # Nix calls ssh by its name.

@@ -3,8 +3,8 @@
 
 Takes the runner's whole command line. The variable FAULT_<rank> says where it misbehaves: `die:PHASE` and
 `hang:PHASE` at a phase's log line (a word of it), `unarmed`, `refuse`, `settings` about adapters, `error` (no
-answer to a question), `late` (dies a second after it was asked the first one), `die-with-file:PATH` once PATH
-is there.
+answer to a question), `die-with-file:PATH` once PATH is there, `lose-with-file:PATH` as a rank that lost its
+peer, `die-after-file:PATH` 0.7 s later.
 """
 
 from __future__ import annotations
@@ -64,15 +64,18 @@ def engine(variables: dict[str, str], args: list[str]) -> None:
     server = FakeEngine(int(args[args.index("--port") + 1]), fault if fault == "error" else "")
     if rank == 0:
         print("Uvicorn running on loopback", flush=True)
-    if fault == "die-with-file":
-        threading.Thread(target=die_with_file, args=(Path(where),), daemon=True).start()
+    if fault in ("die-with-file", "lose-with-file", "die-after-file"):
+        threading.Thread(target=die_with_file, args=(fault, Path(where)), daemon=True).start()
     server.serve_forever()
 
 
-def die_with_file(path: Path) -> None:
-    """Die once `path` is there."""
+def die_with_file(fault: str, path: Path) -> None:
+    """Die once `path` is there: at once, at once for a lost peer, or a moment later."""
     while not path.exists():
         time.sleep(0.02)
+    if fault == "lose-with-file":
+        print("RuntimeError: Connection closed by peer [127.0.0.3]:1", flush=True)
+    time.sleep(0.7 if fault == "die-after-file" else 0)
     os._exit(9)
 
 

@@ -147,6 +147,17 @@ async def test_a_rank_that_dies_takes_the_group_down_and_it_comes_back(tmp_path:
         assert pid(made, 0) != old
 
 
+async def test_the_rank_at_fault_is_named_though_its_peers_say_it_first(tmp_path: Path) -> None:
+    trigger = tmp_path / "die"
+    faults = dict.fromkeys(("FAULT_0", "FAULT_1"), f"lose-with-file:{trigger}")
+    async with group(tmp_path, faults={**faults, "FAULT_2": f"die-after-file:{trigger}"}) as made:
+        await made.until_up()
+        trigger.touch()
+        await made.until(lambda status: status.state == "down", 2)
+        assert (await made.until_ended()).startswith("rank 2 (spark-2): its engine ended")
+        trigger.unlink()
+
+
 async def test_a_stopped_process_is_named(tmp_path: Path) -> None:
     async with group(tmp_path) as made:
         await made.until_up()

@@ -96,6 +96,26 @@ def test_adapters_that_are_not_right(line: dict[str, object], reason: str, again
     assert caught.value.again is again
 
 
+@pytest.mark.parametrize(
+    ("message", "victim"),
+    [
+        (
+            protocol.Ended(number=1, reason="x", log="RuntimeError: Connection closed by peer [10.0.0.1]:5"),
+            True,
+        ),
+        (protocol.Ended(number=1, reason="x", log="crashed with exit code -9"), False),
+        (protocol.Adapter(number=1, line={"event": "failed", "adapter": "one", "peers": [2]}), True),
+        (protocol.Adapter(number=1, line={"event": "failed", "adapter": "one"}), False),
+        (protocol.Adapter(number=1, line={"event": "refused", "adapter": "one", "peers": [2]}), False),
+        (protocol.Beat(trouble="no carrier on x"), False),
+    ],
+)
+def test_a_rank_that_only_lost_a_peer(message: protocol.Message, victim: bool) -> None:
+    with pytest.raises(Over) as caught:
+        boot().take(1, message, 1.0)
+    assert caught.value.victim is victim
+
+
 def test_phases_of_a_log() -> None:
     lines = [
         "server_args=",

@@ -70,6 +70,7 @@ def test_ssh_calls_and_closes(tmp_path: Path) -> None:
         assert made.run("spark-1", commands.reads("true")) == Result(7, "out\n", "err\n")
         assert " " not in str(made.config)
         assert made.config.read_text() == ""
+    assert list((tmp_path / "run/sparkserve").iterdir()) == []
     calls = (tmp_path / "bin/calls").read_text().splitlines()
     assert calls[0].endswith("-T spark-1 -- true")
     assert calls[1] == f"-F {made.config} -o ControlPath={made.config.parent}/%C -O exit spark-1"

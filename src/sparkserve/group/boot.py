@@ -18,14 +18,20 @@ if TYPE_CHECKING:
 class Over(Exception):  # noqa: N818 - an end, not always an error
     """The boot ends: a sentence, and lines of the log of the rank at fault.
 
-    `again` is whether another one may go better by itself.
+    `again` is whether another one may go better by itself. `victim`: that rank only lost another one, which
+    may be slower to say so than its peers are to notice.
     """
 
-    def __init__(self, reason: str, *, log: str = "", again: bool = True) -> None:
+    def __init__(self, reason: str, *, log: str = "", again: bool = True, victim: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.log = log
         self.again = again
+        self.victim = victim
+
+
+# What gloo and NCCL log on a rank whose peer is gone.
+_LOST_A_PEER = ("Connection closed by peer", "Connection reset by peer", "remote process exited")
 
 
 @dataclass
@@ -61,7 +67,8 @@ class Boot:
             case protocol.Beat() if message.trouble:
                 raise Over(f"{name}: {message.trouble}")
             case protocol.Ended():
-                raise Over(f"{name}: {message.reason}", log=message.log)
+                victim = any(mark in message.log for mark in _LOST_A_PEER)
+                raise Over(f"{name}: {message.reason}", log=message.log, victim=victim)
             case protocol.Bye():
                 raise Over(f"{name}: {message.reason}")
 
@@ -122,4 +129,6 @@ class Boot:
         reason = str(line.get("reason", "it gives no reason"))
         what = f"adapter {adapter} {event}" if adapter else f"adapters {event}"
         # An adapter that failed while serving did so for a cause outside; one that refused will refuse again.
-        raise Over(f"{self._names[number]}: {what}: {reason}", again=event == "failed")
+        # Only a failure that names peers is somebody else's.
+        victim = event == "failed" and bool(line.get("peers"))
+        raise Over(f"{self._names[number]}: {what}: {reason}", again=event == "failed", victim=victim)

@@ -35,6 +35,7 @@ RETRY_S = 3.0  # from one boot's end to the next's begin
 DRAIN_S = 30.0  # for the requests in flight
 EXIT_S = 15.0  # for SGLang to end by itself; it takes 5 to 12 s on two cores
 STOP_S = 12.0  # for the ranks to say that nothing is left
+CAUSE_S = 2 * protocol.BEAT_S  # until every rank has told of what it lost, or of itself
 HANG = 3  # times lost_s without a token until a boot ends; after once, clients are refused
 TOKEN_SHARE = 0.3  # of ready_timeout_s, for the first answer
 
@@ -143,7 +144,7 @@ class Controller:
                 ) is not None:
                     raise Over(reason)
         except Over as ended:
-            over = ended
+            over = await self._cause(ended)
             if not self.memory.wanted:
                 drain_s = EXIT_S if self.state.state == "up" else 0.0
                 await self._drain(name)
@@ -159,6 +160,18 @@ class Controller:
             await asyncio.shield(self._stop(number, drain_s))
             self.boot = None
             self._not_before = time.monotonic() + RETRY_S
+
+    async def _cause(self, over: Over) -> Over:
+        """What came first when `over` is of a rank that lost a peer: the peer may say so a moment later."""
+        deadline = time.monotonic() + CAUSE_S
+        while over.victim and self.boot is not None and time.monotonic() < deadline:
+            self._say("down", over.reason)
+            try:
+                await self._step()
+            except Over as other:
+                if not other.victim:
+                    return other
+        return over
 
     async def _preflight(self, number: int, token: str, port: int) -> None:
         """Ask all ranks at once whether a boot could begin. Raises `Over` with every rank's problems."""

@@ -100,7 +100,7 @@ class Beat(_Message):
 
 
 class Ended(_Message):
-    """The engine ended by itself; `log` has its last lines."""
+    """The engine ended by itself, or cannot go on; `log` has its last lines."""
 
     type: Literal["ended"] = "ended"
     number: int

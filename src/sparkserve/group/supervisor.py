@@ -120,9 +120,10 @@ class Supervisor:
     async def _beat(self, channel: Channel) -> None:
         while True:
             engine = self._engine
-            trouble = (engine.trouble() if engine else "") or self._carriers.trouble()
             quiet = time.monotonic() - engine.quiet_since if engine else None
-            await channel.send(protocol.Beat(trouble=trouble, quiet_s=quiet))
+            await channel.send(protocol.Beat(trouble=self._carriers.trouble(), quiet_s=quiet))
+            if engine is not None and (trouble := engine.trouble()):
+                await channel.send(self._ended(engine, trouble))
             await asyncio.sleep(protocol.BEAT_S)
 
     async def _check(self, channel: Channel, order: protocol.Preflight) -> None:
@@ -166,8 +167,11 @@ class Supervisor:
                 for line in engine.read():
                     await channel.send(protocol.Adapter(number=number, line=line))
                 self._kill(reason)
-                await channel.send(protocol.Ended(number=number, reason=reason, log=log.tail(engine.log)))
+                await channel.send(self._ended(engine, reason))
             await asyncio.sleep(LOOK_S)
+
+    def _ended(self, engine: RankEngine, reason: str) -> protocol.Ended:
+        return protocol.Ended(number=self._number, reason=reason, log=log.tail(engine.log))
 
     def _listens(self) -> bool:
         _, group = parts(self._plan)
