@@ -10,6 +10,6 @@ runPython {
   judges = rootfs {
     name = "oci-judges";
     debs = pins.base.debs ++ pins.oci.debs;
-    mountpoints = [ "/image" "/work" ];
+    mountpoints = [ "/image" "/unpacked" ];
   };
 }

@@ -18,9 +18,9 @@ out = Path(os.environ["out"])
 def judge(*command: str) -> str:
     """Run a program of the judges' root with the image and a work folder."""
     enter = ["bwrap", "--unshare-user", "--uid", "0", "--gid", "0", "--ro-bind", os.environ["judges"], "/"]
-    mounts = ["--ro-bind", os.environ["image"], "/image", "--bind", str(work), "/work"]
+    mounts = ["--ro-bind", os.environ["image"], "/image", "--bind", str(work), "/unpacked"]
     kernel = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/run"]
-    settings = ["--setenv", "HOME", "/work", "--setenv", "PATH", "/usr/bin"]
+    settings = ["--setenv", "HOME", "/unpacked", "--setenv", "PATH", "/usr/bin"]
     argv = [*enter, *mounts, *kernel, *settings, *command]
     done = subprocess.run(argv, stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -48,7 +48,7 @@ about = json.loads(judge("skopeo", "inspect", "oci:/image:latest"))
 layers = json.loads(os.environ["layers"])
 if len(about["Layers"]) != len(layers):
     sys.exit(f"skopeo sees {len(about['Layers'])} layers, the closure has {len(layers)}")
-judge("umoci", "unpack", "--image", "/image:latest", "/work/bundle")
+judge("umoci", "unpack", "--image", "/image:latest", "/unpacked/bundle")
 
 found = tree_of(work / "bundle/rootfs")
 expected: dict[str, Path] = {}
