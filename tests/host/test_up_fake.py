@@ -232,7 +232,8 @@ def test_follow_goes_on_after_a_restart_and_ends_with_its_reader(checkout: Check
     checkout.run("up")
     assert "server_args" in child.stdout.readline()
     child.stdout.close()
-    assert child.wait(5) == 0
+    # It sees that its reader left (0), or meets a broken pipe with a line in hand (141).
+    assert child.wait(5) in (0, 141)
 
 
 def test_no_namespaces(checkout: Checkout) -> None:
