@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 from collections import deque
 from importlib.resources import files
 from pathlib import Path
@@ -21,11 +22,13 @@ if TYPE_CHECKING:
 
 SYSTEM = "x86_64-linux"
 TAIL_LINES = 60
+BUSY_TRIES = 10  # half a second apart
 
 # Nix code of ours throws "ID | expected | found | where | do"; see nix/throw.nix.
 _OURS = re.compile(
     r"(?:^|error:|> )\s*([A-Z]+\.[A-Z]+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^\n]*)", re.MULTILINE
 )
+_BUSY = re.compile(r"error: SQLite database '[^']*' is busy")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -62,7 +65,7 @@ def eval_json(attribute: str, apply: str | None = None) -> Any:
     # that stops Nix would stop the others. There are no packages for the system "none".
     argv = ["nix", "eval", "--json", "--option", "system", "none"]
     argv += ["--apply", apply] if apply else []
-    out, err, code = _run([*argv, f"{flake()}#{attribute}"], None)
+    out, err, code = run([*argv, f"{flake()}#{attribute}"])
     if code != 0:
         raise error(err, "NIX.EVAL", attribute)
     return json.loads(out)
@@ -79,7 +82,7 @@ def build(
     link = ["--no-link"] if out_link is None else ["--out-link", str(out_link)]
     argv = ["nix", "build", "--print-build-logs", *link]
     argv += [f"{flake()}#{name}" for name in attributes]
-    _, err, code = _run(argv, on_line)
+    _, err, code = run(argv, on_line)
     if code != 0:
         raise error(err, "NIX.BUILD", " ".join(attributes))
     # `nix build --print-out-paths` is newer than 2.8.
@@ -89,7 +92,7 @@ def build(
 def keep(path: Path, link: Path) -> None:
     """Make `link` a GC root for the store path `path`. Raises `NIX.BUILD`."""
     argv = ["nix-store", "--realise", str(path), "--add-root", str(link), "--indirect"]
-    _, err, code = _run(argv, None)
+    _, err, code = run(argv)
     if code != 0:
         raise error(err, "NIX.BUILD", str(link))
 
@@ -100,7 +103,7 @@ def rewrite(paths: Sequence[Path], *, on_line: Callable[[str], None] | None = No
     Nix 2.8 and later spell it the same. It always reads and writes everything.
     """
     argv = ["nix", "store", "make-content-addressed", "--json", *map(str, paths)]
-    out, err, code = _run(argv, on_line)
+    out, err, code = run(argv, on_line)
     if code != 0:
         raise error(err, "NIX.BUILD", " ".join(map(str, paths)))
     rewrites = json.loads(out)["rewrites"]
@@ -112,7 +115,21 @@ def flake() -> str:
     return f"git+file://{quote(str(checkout.root()))}?shallow=1"
 
 
-def _run(argv: list[str], on_line: Callable[[str], None] | None) -> tuple[str, str, int]:
+def run(argv: Sequence[str], on_line: Callable[[str], None] | None = None) -> tuple[str, str, int]:
+    """Stdout, the end of stderr, and the exit code of a Nix program, which may run twice.
+
+    Nix waits for its database, but not where it opens or closes it: two programs at one moment, and one says
+    "SQLite database is busy" and ends (seen with 2.8). What we call does no harm when it is called again.
+    """
+    for _ in range(BUSY_TRIES):
+        out, err, code = _once(argv, on_line)
+        if code == 0 or not _BUSY.search(err):
+            break
+        time.sleep(0.5)
+    return out, err, code
+
+
+def _once(argv: Sequence[str], on_line: Callable[[str], None] | None) -> tuple[str, str, int]:
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     # stdout in a file: a large value would fill a pipe that nobody reads while stderr is read.
     with tempfile.TemporaryFile("w+") as out:

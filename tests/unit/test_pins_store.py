@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sparkserve import nix
 from sparkserve.errors import SparkserveError
 from sparkserve.pins import store
 from sparkserve.pins.model import clean_name
@@ -67,7 +68,12 @@ def nix_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Answe
             calls.append(list(argv))
             return subprocess.CompletedProcess(argv, *with_)
 
+        def run_nix(argv: list[str]) -> tuple[str, str, int]:
+            done = run(argv)
+            return done.stdout, done.stderr, done.returncode
+
         monkeypatch.setattr(subprocess, "run", run)
+        monkeypatch.setattr(nix, "run", run_nix)
         return calls
 
     return answer
@@ -77,6 +83,12 @@ def test_nix_is_asked_once_for_all_paths(nix_says: Callable[[Answer], list[list[
     calls = nix_says((0, "/nix/store/b\n", "warning: the group does not exist\n"))
     assert store.missing(["/nix/store/b", "/nix/store/a", "/nix/store/b"]) == {"/nix/store/b"}
     assert calls == [["nix-store", "--check-validity", "--print-invalid", "/nix/store/a", "/nix/store/b"]]
+
+
+def test_a_check_that_did_not_run_is_not_a_good_one(nix_says: Callable[[Answer], list[list[str]]]) -> None:
+    nix_says((1, "", "error: cannot open the database"))
+    with pytest.raises(SparkserveError, match="cannot open the database"):
+        store.damaged(["/nix/store/a"])
 
 
 def test_a_damaged_path_is_named(nix_says: Callable[[Answer], list[list[str]]]) -> None:

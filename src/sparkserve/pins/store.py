@@ -71,11 +71,13 @@ def damaged(paths: Sequence[str]) -> set[str]:
     bad: set[str] = set()
     for start in range(0, len(paths), _PATHS_PER_CALL):
         part = paths[start : start + _PATHS_PER_CALL]
-        done = subprocess.run(
-            ["nix-store", "--verify-path", *part], capture_output=True, text=True, env=nix.environment()
-        )
-        if done.returncode != 0:
-            bad.update(path for path in part if path in done.stderr)
+        argv = ["nix-store", "--verify-path", *part]
+        # Not nix.run: each damaged path is a line, and there may be more of them than it keeps.
+        done = subprocess.run(argv, capture_output=True, text=True, env=nix.environment())
+        named = {path for path in part if path in done.stderr}
+        if done.returncode != 0 and not named:
+            raise _failed(argv, done.stderr, done.returncode)
+        bad |= named
     return bad
 
 
@@ -112,17 +114,21 @@ def keep(paths: Iterable[str]) -> None:
 
 
 def _run(*argv: str) -> str:
-    done = subprocess.run(argv, capture_output=True, text=True, env=nix.environment())
-    if done.returncode == 0:
-        return done.stdout
-    if disk.told(done.stderr):
-        raise disk.full(STORE)
-    if "Permission denied" in done.stderr:
-        raise not_root(STORE)
-    raise SparkserveError(
+    out, err, code = nix.run(argv)
+    if code == 0:
+        return out
+    raise _failed(argv, err, code)
+
+
+def _failed(argv: Sequence[str], err: str, code: int) -> SparkserveError:
+    if disk.told(err):
+        return disk.full(STORE)
+    if "Permission denied" in err:
+        return not_root(STORE)
+    return SparkserveError(
         "NIX.BUILD",
         expected=f"{' '.join(argv[:2])} to work",
-        found=done.stderr.strip()[-2000:] or f"exit {done.returncode}",
+        found=err.strip()[-2000:] or f"exit {code}",
         where=STORE,
         do="The text above is Nix's own; ./sparkserve nix store verify --all checks the store.",
     )
