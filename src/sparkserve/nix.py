@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 SYSTEM = "x86_64-linux"
 TAIL_LINES = 60
-BUSY_TRIES = 10  # half a second apart
+RACE_TRIES = 10  # half a second apart
 
 # Nix code of ours throws "ID | expected | found | where | do"; see nix/throw.nix.
 _OURS = re.compile(
     r"(?:^|error:|> )\s*([A-Z]+\.[A-Z]+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^\n]*)", re.MULTILINE
 )
-_BUSY = re.compile(r"error: SQLite database '[^']*' is busy")
+_RACE = re.compile(r"error: (SQLite database '.*' is busy|creating symlink .*: File exists)")
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
@@ -118,12 +118,13 @@ def flake() -> str:
 def run(argv: Sequence[str], on_line: Callable[[str], None] | None = None) -> tuple[str, str, int]:
     """Stdout, the end of stderr, and the exit code of a Nix program, which may run twice.
 
-    Nix waits for its database, but not where it opens or closes it: two programs at one moment, and one says
-    "SQLite database is busy" and ends (seen with 2.8). What we call does no harm when it is called again.
+    Nix waits for its database, but not where it opens or closes it, and not for a store that another process
+    is just setting up: of two at one moment, one ends with `_RACE` (seen with 2.8). What we call does no harm
+    when it is called again.
     """
-    for _ in range(BUSY_TRIES):
+    for _ in range(RACE_TRIES):
         out, err, code = _once(argv, on_line)
-        if code == 0 or not _BUSY.search(err):
+        if code == 0 or not _RACE.search(err):
             break
         time.sleep(0.5)
     return out, err, code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,39 +12,43 @@ from sparkserve import nix
 if TYPE_CHECKING:
     from pathlib import Path
 
-
-def program(folder: Path, busy: int, error: str) -> list[str]:
-    """A program that fails `busy` times with `error`, then prints how often it was called."""
-    script = folder / "nix-store"
-    script.write_text(
-        f"""#!/bin/sh
-echo >>{folder}/calls
-calls=$(wc -l <{folder}/calls)
-[ "$calls" -gt {busy} ] || {{ echo "{error}" >&2; exit 1; }}
-echo "$calls"
+SCRIPT = """
+import pathlib, sys
+calls, fails, error = pathlib.Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+with calls.open("a") as file:
+    file.write(".")
+if len(calls.read_text()) <= fails:
+    sys.exit(error)
+print("done")
 """
-    )
-    script.chmod(0o755)
-    return [str(script)]
+RACES = (
+    "error: SQLite database '/nix/var/nix/db/db.sqlite' is busy",
+    "error: creating symlink from '/nix/var/nix/gcroots/profiles' to '/nix/var/nix/profiles': File exists",
+)
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
     monkeypatch.setattr("time.sleep", lambda seconds: None)
+    return tmp_path / "calls"
 
 
-BUSY = "error: SQLite database '/nix/var/nix/db/db.sqlite' is busy"
+def run(calls: Path, fails: int, error: str) -> tuple[str, str, int]:
+    """Run a program that fails `fails` times with `error`, then says `done`."""
+    return nix.run([sys.executable, "-c", SCRIPT, str(calls), str(fails), error])
 
 
-def test_a_busy_database_is_tried_again(tmp_path: Path) -> None:
-    assert nix.run(program(tmp_path, 2, BUSY)) == ("3\n", "", 0)
+@pytest.mark.parametrize("error", RACES)
+def test_a_lost_race_is_tried_again(calls: Path, error: str) -> None:
+    assert run(calls, 2, error) == ("done\n", "", 0)
 
 
-def test_a_database_that_stays_busy_is_an_error(tmp_path: Path) -> None:
-    assert nix.run(program(tmp_path, 99, BUSY)) == ("", BUSY, 1)
-    assert (tmp_path / "calls").read_text().count("\n") == nix.BUSY_TRIES
+def test_a_race_that_is_always_lost_is_an_error(calls: Path) -> None:
+    assert run(calls, 99, RACES[0]) == ("", RACES[0], 1)
+    assert len(calls.read_text()) == nix.RACE_TRIES
 
 
-def test_another_error_is_not_tried_again(tmp_path: Path) -> None:
-    assert nix.run(program(tmp_path, 1, "error: path is not valid")) == ("", "error: path is not valid", 1)
+def test_another_error_is_not_tried_again(calls: Path) -> None:
+    assert run(calls, 1, "error: path is not valid") == ("", "error: path is not valid", 1)
+    assert calls.read_text() == "."
