@@ -20,6 +20,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "hosts/local-single").mkdir(parents=True)
     (tmp_path / "hosts/local-single/fleet.nix").write_text("{ }")
     monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
+    monkeypatch.setenv("SPARKSERVE_FLEET", "local-single")
     return tmp_path
 
 

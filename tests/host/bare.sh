@@ -32,6 +32,7 @@ enter() { # runs as PID 1 of the new namespaces
   mount --bind "$folder" "$folder"
   mount -t proc proc "$folder/proc"
   mount -t sysfs sysfs "$folder/sys"
+  mount --rbind /sys/fs/cgroup "$folder/sys/fs/cgroup"
   mount --rbind /dev "$folder/dev"
   mount -t tmpfs tmpfs "$folder/dev/shm"
   for name in $(pip_folders); do

@@ -15,10 +15,11 @@ SOURCE = Path(__file__).parents[2]
 
 
 class Copy(NamedTuple):
-    """The copy at `path`, whose fleet local-single listens on `port`."""
+    """The copy at `path`, whose fleets listen on `port`. Commands are for `fleet` unless they say another."""
 
     path: Path
     port: int
+    fleet: str = "local-single"
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -29,7 +30,12 @@ class Copy(NamedTuple):
             text=True,
             start_new_session=True,
             cwd=self.path,
-            env={**os.environ, "PYTHONPATH": f"{self.path}/src", "SPARKSERVE_CHECKOUT": str(self.path)},
+            env={
+                **os.environ,
+                "PYTHONPATH": f"{self.path}/src",
+                "SPARKSERVE_CHECKOUT": str(self.path),
+                "SPARKSERVE_FLEET": self.fleet,
+            },
         )
 
     def run(self, *arguments: str) -> tuple[int, str]:

@@ -83,6 +83,7 @@ class Checkout(NamedTuple):
                 "PATH": f"{self.path}/bin:{os.environ['PATH']}",
                 "PYTHONPATH": str(SOURCE),
                 "SPARKSERVE_CHECKOUT": str(self.path),
+                "SPARKSERVE_FLEET": "local-single",
                 **environment,
             },
         )

@@ -1,6 +1,6 @@
-"""Measures what an owner waits for, on a bare Debian made anew for every run; writes docs/results/up.json.
+"""Measures what an owner waits for, on a bare Debian made anew for every run: docs/results/up-FLEET.json.
 
-    python tests/host/measure.py [RUNS]
+    python tests/host/measure.py [RUNS [FLEET]]
 
 A run (measure_inside.sh): `./sparkserve up` from nothing, then one with everything built, with the smoke
 question, an answer of 128 tokens, and memory; then sizes. Needs root, debootstrap, a free port,
@@ -22,14 +22,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
+from sparkserve.fleet import DEFAULT_FLEET
 from sparkserve.pins import sources
 
 CHECKOUT = Path(__file__).parents[2]
-RESULT = CHECKOUT / "docs/results/up.json"
 SUITE = "bookworm"
 
 
-def run() -> list[dict[str, Any]]:
+def run(fleet: str) -> list[dict[str, Any]]:
     """One bare machine; its records."""
     mirror = sources.debian()
     if mirror is None:
@@ -38,7 +38,7 @@ def run() -> list[dict[str, Any]]:
     try:
         script = str(CHECKOUT / "tests/host/bare.sh")
         done = subprocess.run(
-            [script, SUITE, mirror.uri, folder, "tests/host/measure_inside.sh"],
+            [script, SUITE, mirror.uri, folder, f"tests/host/measure_inside.sh {fleet}"],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -54,8 +54,8 @@ def spread(values: list[float]) -> dict[str, float]:
     return {"median": statistics.median(values), "min": min(values), "max": max(values), "n": len(values)}
 
 
-def main(runs: int) -> None:
-    records = [record for _ in range(runs) for record in run()]
+def main(runs: int, fleet: str) -> None:
+    records = [record for _ in range(runs) for record in run(fleet)]
     again = [record for record in records if record["kind"] == "again"]
     sizes = next(record for record in records if record["kind"] == "size")
     commit = subprocess.run(
@@ -66,7 +66,7 @@ def main(runs: int) -> None:
     )
     summary = {
         "schema": "sparkserve.results/1",
-        "command": f"python tests/host/measure.py {runs}",
+        "command": f"python tests/host/measure.py {runs} {fleet}",
         "commit": commit.stdout.strip(),
         "machine": {
             "cpu": cpu.partition(": ")[2],
@@ -84,17 +84,20 @@ def main(runs: int) -> None:
             [record["decode"]["tokens"] / record["decode"]["seconds"] for record in again]
         ),
         "ttft_s": spread([record["smoke"]["ttft_s"] for record in again]),
-        "memory_bytes": spread([record["status"]["nodes"][0]["pss_bytes"] for record in again]),
+        "memory_bytes": spread(
+            [sum(node["pss_bytes"] for node in record["status"]["nodes"]) for record in again]
+        ),
         "closure_bytes": sizes["closure_bytes"],
         "store_bytes": sizes["store_bytes"],
         "records": records,
     }
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(summary, indent=1, sort_keys=True) + "\n")
+    result = CHECKOUT / f"docs/results/up-{fleet}.json"
+    result.write_text(json.dumps(summary, indent=1, sort_keys=True) + "\n")
     print(json.dumps({key: value for key, value in summary.items() if key != "records"}, indent=1))
 
 
 if __name__ == "__main__":
     if shutil.which("debootstrap") is None:
         sys.exit("debootstrap is missing: apt-get install debootstrap")
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    words = sys.argv[1:]
+    main(int(words[0]) if words else 5, words[1] if len(words) > 1 else DEFAULT_FLEET)

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs inside a bare machine for measure.py; prints one JSON record a line, everything else goes to stderr.
 set -euo pipefail
+export SPARKSERVE_FLEET=$1
 exec 3>&1 1>&2
 record() { tr -d '\n' >&3 && echo >&3; }
 timed() { # COMMAND...: its seconds in $seconds
@@ -31,6 +32,6 @@ status=$(./sparkserve status --json)
 echo "{\"kind\": \"again\", \"seconds\": $seconds, \"up\": $(<up.json), \"smoke\": $smoke, \"decode\": $decode,
   \"status\": $status}" | record
 ./sparkserve down
-closure=$(readlink .sparkserve/roots/host-local-single-spark-0)
+closure=$(./sparkserve nix eval --raw ".#packages.x86_64-linux.host-$SPARKSERVE_FLEET-spark-0.outPath")
 echo "{\"kind\": \"size\", \"store_bytes\": $(du -sb /nix/store | cut -f1),
   \"closure_bytes\": $(./sparkserve nix path-info -S "$closure" | awk '{ print $2 }')}" | record

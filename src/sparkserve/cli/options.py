@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkserve.fleet import DEFAULT_FLEET
+from sparkserve.fleet import CHOSEN, DEFAULT_FLEET
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +28,8 @@ fleet = click.option(
     "--fleet",
     default=DEFAULT_FLEET,
     show_default=True,
+    envvar=CHOSEN,
+    show_envvar=True,
     shell_complete=complete(fleets),
     help="A folder in hosts/.",
 )

@@ -7,9 +7,11 @@ from pathlib import Path
 import click
 
 from sparkserve.cli import options
-from sparkserve.fleet import DEFAULT_FLEET
+from sparkserve.fleet import CHOSEN, DEFAULT_FLEET
 
-name_argument = click.argument("name", default=DEFAULT_FLEET, shell_complete=options.complete(options.fleets))
+name_argument = click.argument(
+    "name", default=DEFAULT_FLEET, envvar=CHOSEN, shell_complete=options.complete(options.fleets)
+)
 
 
 @click.group(
@@ -21,7 +23,8 @@ name_argument = click.argument("name", default=DEFAULT_FLEET, shell_complete=opt
 
     ./sparkserve fleet plan my-desk --node spark-0 | jq .engine
 
-A fleet is a folder in hosts/ with a fleet.nix, the file that you edit. NAME is local-single when left out."""
+A fleet is a folder in hosts/ with a fleet.nix, the file that you edit. NAME is the value of
+SPARKSERVE_FLEET when left out, else local-triangle."""
 )
 def command() -> None:
     """Make fleets, and see what their files mean."""

@@ -12,7 +12,9 @@ from sparkserve.cli import options
 
     ./sparkserve up
 
-    ./sparkserve up --fleet local-single --json | jq -r .endpoint
+    ./sparkserve up --json | jq -r .endpoint
+
+    SPARKSERVE_FLEET=local-single ./sparkserve up
 
 Run it again at any time: when the running engine is what the files say, it only checks that it answers.
 Ctrl-C stops it in any phase and leaves no process behind."""
