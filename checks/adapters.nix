@@ -5,5 +5,5 @@ runPython {
   name = "check-adapters";
   interpreter = "${sparkserve}/bin";
   script = source ./adapters.py;
-  closure = hosts.host-local-single-spark-0;
+  closure = hosts.local-single.spark-0;
 }

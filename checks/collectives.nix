@@ -6,6 +6,6 @@ runPython {
   name = "check-collectives";
   interpreter = "${sparkserve}/bin";
   script = source ./collectives.py;
-  closure = hosts.host-local-single-spark-0;
+  closure = hosts.local-single.spark-0;
   tests = source ../tests/engine;
 }

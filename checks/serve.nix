@@ -4,7 +4,7 @@
 runPython {
   name = "check-serve";
   interpreter = "${sparkserve}/bin";
-  closure = hosts.host-local-single-spark-0;
+  closure = hosts.local-single.spark-0;
   # The serving socket is real but private: a sandbox has a loopback of its own.
   script = builtins.toFile "check.py" ''
     import os, pathlib, subprocess, sys
