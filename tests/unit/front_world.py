@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 CHAT = "/v1/chat/completions"
+MODEL = "smollm2"
 
 
 class Log(AccessLog):
@@ -156,6 +157,7 @@ async def world(folder: Path, handler: Handler, **config: Any) -> AsyncIterator[
     front_config = Config(
         listen=(Address("127.0.0.1", 0),),
         engine=Address("127.0.0.1", port),
+        model=MODEL,
         group_file=folder / "group.json",
         front_file=folder / "front.json",
         grace_s=0.2,

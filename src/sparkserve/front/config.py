@@ -56,10 +56,11 @@ class Address:
 
 @dataclass(frozen=True)
 class Config:
-    """Of one front. `status_from` are the networks that may read /sparkserve/status."""
+    """Of one front. Requests may ask for `model`; `status_from` are who may read /sparkserve/status."""
 
     listen: tuple[Address, ...]
     engine: Address
+    model: str
     group_file: Path = RUN_DIR / "group.json"
     front_file: Path = RUN_DIR / "front.json"
     canary_s: float = 5.0
@@ -98,6 +99,7 @@ def from_plan(
     return Config(
         listen=tuple(listen) or (Address(plan.serving.host, plan.serving.port),),
         engine=engine,
+        model=plan.serving.model,
         group_file=run_dir / "group.json",
         front_file=run_dir / "front.json",
         status_from=networks,
