@@ -165,10 +165,7 @@ def error(stderr: str, fallback: str, where: str) -> SparkserveError:
             do="Run ./sparkserve pins fetch.",
         )
     if disk.told(stderr):
-        return disk.full(
-            "/nix/store",
-            do="Free some space (./sparkserve nix store gc removes what nothing uses), then run this again.",
-        )
+        return disk.full("/nix/store")
     return SparkserveError(
         fallback,
         expected="Nix to finish",
