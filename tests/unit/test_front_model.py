@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import openai
 import pytest
-from front_world import CHAT, MODEL, Engine, chunk, read_head, request, run, split, world
+from front_world import CHAT, MODEL, Engine, chunk, read_body, read_head, request, run, split, world
 
 from sparkserve.front.model import Model
 
@@ -22,11 +22,7 @@ async def echo(
     engine: Engine, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes
 ) -> None:
     """Answers with the request's body."""
-    _, headers, _ = split(b"HTTP/1.1 200 x\r\n" + head.partition(b"\r\n")[2])
-    if "expect" in headers:
-        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    size = headers.get("content-length")
-    body = await reader.readuntil(b"0\r\n\r\n") if size is None else await reader.readexactly(int(size))
+    body = await read_body(reader, writer, head)
     writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
 
 
