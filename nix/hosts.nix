@@ -5,15 +5,15 @@ let
   hosts = builtins.mapAttrs
     (fleet: { plans }: builtins.mapAttrs (node: _: host { inherit fleet node plans; }) plans)
     fleets;
-  imageOf = closure: image {
-    name = "local-image";
-    inherit (closure) layers;
-    inherit (closure.engine) argv;
-    inherit (closure.plan.engine) args;
-    env = closure.engine.env // closure.plan.engine.env;
-  };
+  inherit (hosts.local-single.spark-0) engine layers plan;
 in
 {
   inherit hosts;
-  images.local-image = imageOf hosts.local-single.spark-0;
+  images.local-image = image {
+    name = "local-image";
+    inherit layers;
+    inherit (engine) argv;
+    inherit (plan.engine) args;
+    env = engine.env // plan.engine.env;
+  };
 }
