@@ -141,6 +141,17 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
             ),
         ),
         (
+            "serving.port = 8888;",
+            'fleet.topology = "triangle"; group.startLimit = 11; imports = [ { fleet.nodes = ['
+            '{ name = "b"; address = "10.0.0.2"; } { name = "c"; address = "10.0.0.3"; } ]; } ];',
+            (
+                "group.startLimit as integer from 1 to 10",
+                "11",
+                "hosts/desk/fleet.nix:9",
+                "Change the value of group.startLimit.",
+            ),
+        ),
+        (
             "127.0.0.1",
             "127.0.0.256",
             (
