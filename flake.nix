@@ -15,7 +15,12 @@
       sealed = import ./nix { inherit system; };
     in
     {
-      packages.${system} = sealed.packages // sealed.hosts // sealed.images;
+      # Nix wants all names here before it looks at one of them, so none may come out of a fleet.nix.
+      packages.${system} = sealed.packages // sealed.images // {
+        host-local-single-spark-0 = sealed.hosts.local-single.spark-0;
+      };
+      # Every host closure, as `.#hosts.<fleet>.<node>`.
+      legacyPackages.${system} = { inherit (sealed) hosts; };
       checks.${system} = sealed.checks;
       apps.${system}.default = { type = "app"; program = "${sealed.packages.sparkserve}/bin/sparkserve"; };
       nixosModules.default = import ./modules;

@@ -1,9 +1,4 @@
 # Proves: every target of every adapter resolves in the pinned SGLang and is the source that it was qualified on; and
 # with one byte of a target changed, `verify` names it and the boot ends. Costs: 15 s once the closure is built.
-{ runPython, hosts, sparkserve, source }:
-runPython {
-  name = "check-adapters";
-  interpreter = "${sparkserve}/bin";
-  script = source ./adapters.py;
-  closure = hosts.host-local-single-spark-0;
-}
+{ engineCheck, source }:
+engineCheck { name = "adapters"; script = source ./adapters.py; }

@@ -5,7 +5,7 @@ runPython {
   name = "check-image";
   script = source ./image.py;
   image = images.local-image;
-  layers = builtins.toJSON (map (l: { inherit (l) target; tree = "${l.tree}"; }) hosts.host-local-single-spark-0.layers);
+  layers = builtins.toJSON (map (l: { inherit (l) target; tree = "${l.tree}"; }) hosts.local-single.spark-0.layers);
   # Their programs run in a root of their own: bubblewrap, as for the engine.
   judges = rootfs {
     name = "oci-judges";

@@ -1,10 +1,8 @@
 # Proves: inside the build sandbox, with no network, SGLang starts from the host closure by the one run path and answers
 # the smoke question right. Costs: 20 s once the closure is built.
-{ runPython, hosts, sparkserve }:
-runPython {
-  name = "check-serve";
-  interpreter = "${sparkserve}/bin";
-  closure = hosts.host-local-single-spark-0;
+{ engineCheck }:
+engineCheck {
+  name = "serve";
   # The serving socket is real but private: a sandbox has a loopback of its own.
   script = builtins.toFile "check.py" ''
     import os, pathlib, subprocess, sys

@@ -32,7 +32,8 @@ in
       description = "Where the engine listens, on the loopback of its node; the front is the only way in.";
     };
     startLimit = mkOption {
-      type = types.ints.positive;
+      # The controller remembers ten (src/sparkserve/group/memory.py): it would never count to more.
+      type = types.ints.between 1 10;
       default = 3;
       description = "Starts in startWindowS before the group stays down. A model that fails three times fails again.";
     };

@@ -35,6 +35,7 @@ let
     host = call ./host.nix;
     inherit (call ./hosts.nix) hosts images;
     devCheck = call ./dev-check.nix;
+    engineCheck = call ./engine-check.nix;
     fleets = import ./fleet.nix { inherit (scope) lib; hosts = ../hosts; modules = ../modules; };
     pass = name: scope.runPython { inherit name; script = builtins.toFile "pass.py" "import os, pathlib; pathlib.Path(os.environ['out']).touch()"; };
   };

@@ -20,13 +20,10 @@ _TEXTS = ("No space left on device", "disk is full", "Disk quota exceeded")
 
 
 def full(
-    where: str,
-    *,
-    expected: str = "free space to write",
-    found: str = "no space left",
-    do: str = "Free some space and run the same command.",
+    where: str, *, expected: str = "free space to write", found: str = "no space left"
 ) -> SparkserveError:
     """The error for a full disk."""
+    do = "Free some space (./sparkserve nix store gc removes what nothing uses) and run the same command."
     return SparkserveError("HOST.DISK", expected=expected, found=found, where=where, do=do)
 
 

@@ -20,7 +20,6 @@ from sparkserve.errors import EXIT_CODES, SparkserveError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-SYSTEM = "x86_64-linux"
 TAIL_LINES = 60
 RACE_TRIES = 10  # half a second apart
 
@@ -58,13 +57,10 @@ def environment(safe_directory: str | None = None) -> dict[str, str]:
 def eval_json(attribute: str, apply: str | None = None) -> Any:
     """Evaluate a flake attribute (for instance `lib.fleets.local-single.plans`) to a Python value.
 
-    `apply` is a Nix function that the value goes through. Raises the error that our Nix code threw, else
-    `NIX.EVAL`.
+    As for `nix build`, `packages.<system>` and `legacyPackages.<system>` may be left out in front. `apply` is
+    a Nix function that the value goes through. Raises the error that our Nix code threw, else `NIX.EVAL`.
     """
-    # Nix first looks for packages.<system>.lib, and for the names in packages all fleets are evaluated: one
-    # that stops Nix would stop the others. There are no packages for the system "none".
-    argv = ["nix", "eval", "--json", "--option", "system", "none"]
-    argv += ["--apply", apply] if apply else []
+    argv = ["nix", "eval", "--json", *(["--apply", apply] if apply else [])]
     out, err, code = run([*argv, f"{flake()}#{attribute}"])
     if code != 0:
         raise error(err, "NIX.EVAL", attribute)
@@ -74,7 +70,7 @@ def eval_json(attribute: str, apply: str | None = None) -> Any:
 def build(
     attributes: Sequence[str], *, out_link: Path | None = None, on_line: Callable[[str], None] | None = None
 ) -> list[Path]:
-    """Build flake outputs (`packages` names) and return their store paths in order.
+    """Build flake attributes, spelled as for `nix build`, and return their store paths in order.
 
     `out_link` registers a GC root. `on_line` receives each line of Nix's progress. Raises the error that our
     Nix code threw, `HOST.DISK` on a full disk, else `NIX.BUILD` with the end of the log.
@@ -86,7 +82,7 @@ def build(
     if code != 0:
         raise error(err, "NIX.BUILD", " ".join(attributes))
     # `nix build --print-out-paths` is newer than 2.8.
-    return [Path(eval_json(f"packages.{SYSTEM}.{name}.outPath")) for name in attributes]
+    return [Path(eval_json(f"{name}.outPath")) for name in attributes]
 
 
 def keep(path: Path, link: Path) -> None:
@@ -169,10 +165,7 @@ def error(stderr: str, fallback: str, where: str) -> SparkserveError:
             do="Run ./sparkserve pins fetch.",
         )
     if disk.told(stderr):
-        return disk.full(
-            "/nix/store",
-            do="Free some space (./sparkserve nix store gc removes what nothing uses), then run this again.",
-        )
+        return disk.full("/nix/store")
     return SparkserveError(
         fallback,
         expected="Nix to finish",

@@ -134,7 +134,7 @@ class Adapter(_Frozen):
     """An adapter that is on, with every one of its settings."""
 
     name: Name
-    settings: dict[str, bool | int | float | str]
+    settings: dict[str, int]
 
 
 class Plan(_Frozen):

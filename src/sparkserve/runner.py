@@ -76,7 +76,7 @@ def failed(node: str, command: Command, found: str) -> SparkserveError:
         expected=f"success of: {command.line()[:200]}",
         found=found,
         where=node,
-        do=f"The same by hand: ./sparkserve node ssh {node}, then that command.",
+        do=f"Run that command on {node} by hand to see more.",
     )
 
 

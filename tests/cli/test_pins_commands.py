@@ -130,3 +130,6 @@ def test_lock_shows_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "some: 2 changes" in result.output
     assert "~ deb [x] 1 -> 2" in result.output
     assert "No list was written" in result.output
+    value = json.loads(run("lock", "some", "--dry-run", "--json").stdout)
+    assert value == {"written": False, "changes": {"some": ["+ wheel one 1.0", "~ deb [x] 1 -> 2"]}}
+    assert json.loads(run("lock", "--json", "some").stdout)["written"] is True

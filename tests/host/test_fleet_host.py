@@ -141,6 +141,17 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
             ),
         ),
         (
+            "serving.port = 8888;",
+            'fleet.topology = "triangle"; group.startLimit = 11; imports = [ { fleet.nodes = ['
+            '{ name = "b"; address = "10.0.0.2"; } { name = "c"; address = "10.0.0.3"; } ]; } ];',
+            (
+                "group.startLimit as integer from 1 to 10",
+                "11",
+                "hosts/desk/fleet.nix:9",
+                "Change the value of group.startLimit.",
+            ),
+        ),
+        (
             "127.0.0.1",
             "127.0.0.256",
             (
@@ -288,10 +299,32 @@ def test_the_harness_evaluates_beside_a_damaged_pin_list_of_an_engine(desk: Path
     assert (listed["error"], listed["where"]) == ("PIN.PROFILE", str(pins))
 
 
-def test_a_broken_fleet_breaks_no_other(desk: Path) -> None:
-    for text in ("{ nonsense = 1; }", "{ imports = [ ./gone.nix ]; }", "{"):
-        desk.write_text(text)
-        assert sparkserve(desk.parents[2], "fleet", "plan", "local-single").returncode == 0
+BROKEN = ["{ nonsense = 1; }", "{ imports = [ ./gone.nix ]; }", "{"]
+
+
+def evaluates(checkout: Path, attribute: str) -> subprocess.CompletedProcess[str]:
+    """What Nix says to an attribute, spelled as for `nix build`."""
+    return sparkserve(checkout, "nix", "eval", "--json", f"git+file://{checkout}#{attribute}.drvPath")
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_a_broken_fleet_breaks_no_other(desk: Path, text: str) -> None:
+    checkout = desk.parents[2]
+    desk.write_text(text)
+    assert sparkserve(checkout, "fleet", "plan", "local-single").returncode == 0
+    # What `up` of other fleets builds, and the harness before any command.
+    for name in ("hosts.local-single.spark-0", "hosts.local-triangle.spark-2", "sparkserve"):
+        done = evaluates(checkout, name)
+        assert done.returncode == 0, done.stderr
+    assert evaluates(checkout, "hosts.desk.spark-0").returncode != 0
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_flake_check_looks_at_every_fleet(desk: Path, text: str) -> None:
+    check = "checks.x86_64-linux.plan"
+    assert evaluates(desk.parents[2], check).returncode == 0
+    desk.write_text(text)
+    assert evaluates(desk.parents[2], check).returncode != 0
 
 
 def test_an_untracked_fleet(desk: Path) -> None:

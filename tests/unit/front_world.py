@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 SSE = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 CHAT = "/v1/chat/completions"
+MODEL = "smollm2"
 
 
 class Log(AccessLog):
@@ -126,6 +127,16 @@ async def read_head(reader: asyncio.StreamReader) -> bytes:
         return b""
 
 
+async def read_body(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> bytes:
+    """What comes after a request's head, as it comes; a client that asks first is told to go on."""
+    _, headers, _ = split(b"HTTP/1.1 200 x\r\n" + head.partition(b"\r\n")[2])
+    if "expect" in headers:
+        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+    if "chunked" in headers.get("transfer-encoding", ""):
+        return await reader.readuntil(b"0\r\n\r\n")
+    return await reader.readexactly(int(headers.get("content-length", 0)))
+
+
 @asynccontextmanager
 async def world(folder: Path, handler: Handler, **config: Any) -> AsyncIterator[World]:
     """A running front that holds the group for up. `handler` gets each request that is no canary."""
@@ -156,6 +167,7 @@ async def world(folder: Path, handler: Handler, **config: Any) -> AsyncIterator[
     front_config = Config(
         listen=(Address("127.0.0.1", 0),),
         engine=Address("127.0.0.1", port),
+        model=MODEL,
         group_file=folder / "group.json",
         front_file=folder / "front.json",
         grace_s=0.2,

@@ -16,8 +16,8 @@ from engine_values import closure
 from engine_values import plan as single
 
 from sparkserve import plan as plans
+from sparkserve.adapters.plugin import VARIABLE
 from sparkserve.group.controller import Controller
-from sparkserve.group.launch import VARIABLE
 from sparkserve.group.supervisor import Supervisor
 
 if TYPE_CHECKING:

@@ -160,8 +160,8 @@ def test_collect(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, built: bool, d
         {"name": "site", "target": "/opt/engine", "tree": "/nix/store/gone", "digest": "/nix/store/x"},
     ]
     answers: dict[str, Any] = {
-        "packages.x86_64-linux.host-local-single-spark-0.outPath": str(host),
-        "packages.x86_64-linux.host-local-single-spark-0.layers": layers,
+        "hosts.local-single.spark-0.outPath": str(host),
+        "hosts.local-single.spark-0.layers": layers,
     }
     monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(ROOT))
     monkeypatch.setattr(plans, "load", lambda _: [engine_values.plan()])

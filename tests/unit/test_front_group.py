@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -216,16 +217,8 @@ def test_status_page(tmp_path: Path) -> None:
 def test_a_taken_port_is_named(tmp_path: Path) -> None:
     async def test() -> None:
         async with world(tmp_path, answer) as w:
-            config = w.front.config
-            other = Front(
-                type(config)(
-                    listen=(Address("127.0.0.1", w.port),),
-                    engine=config.engine,
-                    group_file=config.group_file,
-                    front_file=tmp_path / "other.json",
-                ),
-                Log(),
-            )
+            taken = (Address("127.0.0.1", w.port),)
+            other = Front(replace(w.front.config, listen=taken, front_file=tmp_path / "other.json"), Log())
             with pytest.raises(SparkserveError, match=r"HOST\.PORT"):
                 await other.start()
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from front_world import CHAT, SSE, Engine, chunk, read_head, request, run, split, unchunk, world
+from front_world import CHAT, SSE, Engine, chunk, read_body, read_head, request, run, split, unchunk, world
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,14 +24,7 @@ async def echo(
     engine: Engine, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes
 ) -> None:
     """Answers with the request's head and body."""
-    _, headers, _ = split(b"HTTP/1.1 200 x\r\n" + head.partition(b"\r\n")[2])
-    if "expect" in headers:
-        writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    if "chunked" in headers.get("transfer-encoding", ""):
-        body = await reader.readuntil(b"0\r\n\r\n")
-    else:
-        body = await reader.readexactly(int(headers.get("content-length", 0)))
-    out = head + body
+    out = head + await read_body(reader, writer, head)
     name = b"0" if head.startswith(b"HEAD") else b"%d" % len(out)
     writer.write(
         b"HTTP/1.1 200 Fine\r\nserver: e\r\nx-a: 1\r\nx-a: 2\r\nContent-Length: " + name + b"\r\n\r\n"

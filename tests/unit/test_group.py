@@ -282,22 +282,16 @@ async def test_a_group_that_gives_no_token_is_ended(tmp_path: Path, monkeypatch:
         assert reason == "no token for 7 s with 2 requests in flight; last probe pending: 9 s"
 
 
-async def test_the_end_of_the_head_ends_all(tmp_path: Path) -> None:
-    async with group(tmp_path, ranks=()) as made:
-        main = asyncio.current_task()
-        assert main is not None
-        for rank in range(3):
-            folder = tmp_path / str(rank)
-            made.tasks[rank] = asyncio.create_task(
-                Supervisor(plan(rank, made.port), made.closure, run=folder, logs=folder / "logs").serve()
-            )
+async def test_the_end_of_the_head_ends_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with group(tmp_path) as made:
         await made.until_up()
+        monkeypatch.setattr(supervisor, "RETRY_S", 60)  # nobody is there to tell them
+        old = [run_files.engine(tmp_path / f"{rank}/rank.json") for rank in range(3)]
         for member in list(made.controller.members.present.values()):
             member.channel._writer.transport.abort()  # as a kill -9 of the controller looks from outside
-        deadline = time.monotonic() + 2
-        while engines(tmp_path) and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
-        assert run_files.engine(tmp_path / "1/rank.json") is None or made.status().number > 1
+        for engine in old:
+            assert engine is not None
+            assert await asyncio.to_thread(engine.wait, 2.0)
 
 
 async def test_strangers(tmp_path: Path) -> None:

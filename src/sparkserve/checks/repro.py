@@ -27,7 +27,7 @@ title = "two builds into two empty stores (path, user, umask, zone, date, locale
 cost_s = 420
 slow = True
 
-TARGET = "host-local-single-spark-0"
+TARGET = "hosts.local-single.spark-0"
 BASE = "engine-base"
 PROFILES = (*BUILDER, "engine-cpu", "demo-model")
 # What a careless builder would do.

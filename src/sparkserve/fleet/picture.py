@@ -109,18 +109,14 @@ def size_text(size: int) -> str:
     return f"{size / 1e6:,.0f} MB" if size >= 1e6 else f"{size / 1e3:,.0f} kB"
 
 
-def _host(plan: Plan) -> str:
-    return f"packages.{nix.SYSTEM}.host-{plan.fleet.name}-{plan.node.name}"
-
-
 def _built(plan: Plan) -> closure.Closure | None:
     # By the path that Nix evaluates now: the link that `up` leaves may be of an older state of the files.
-    path = Path(nix.eval_json(f"{_host(plan)}.outPath"))
+    path = Path(nix.eval_json(f"{plans.host(plan)}.outPath"))
     return closure.load(path) if path.exists() else None
 
 
 def _node(plan: Plan, built: closure.Closure | None) -> Node:
-    layers = nix.eval_json(f"{_host(plan)}.layers")
+    layers = nix.eval_json(f"{plans.host(plan)}.layers")
     trees = {layer["tree"] for layer in layers}
     sizes = store.sizes(sorted(trees - store.missing(trees)))
     digests = (

@@ -35,6 +35,11 @@ def load(name: str) -> list[plan.Plan]:
     return sorted(plans, key=lambda p: p.node.rank)
 
 
+def host(found: plan.Plan) -> str:
+    """The flake attribute of the host closure of a plan's node."""
+    return f"hosts.{found.fleet.name}.{found.node.name}"
+
+
 def _in_the_file(name: str, error: SparkserveError) -> SparkserveError:
     """`error` with the fleet's file as its place, as `FLEET.EVAL` when it is Nix that stopped there.
 

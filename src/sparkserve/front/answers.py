@@ -70,7 +70,9 @@ def error_event(status: int, code: str, message: str, path: str) -> bytes:
 
 def _error(status: int, code: str, message: str, path: str) -> dict[str, Any]:
     if path.startswith("/v1/messages"):
-        kind = {400: "invalid_request_error", 503: "overloaded_error"}.get(status, "api_error")
+        kind = {400: "invalid_request_error", 404: "not_found_error", 503: "overloaded_error"}.get(
+            status, "api_error"
+        )
         return {"type": "error", "error": {"type": kind, "message": message}}
     kind = "invalid_request_error" if status < 500 else "service_unavailable_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}

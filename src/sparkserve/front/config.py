@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +22,7 @@ _LOOPBACK: tuple[IPv4Network | IPv6Network, ...] = (ip_network("127.0.0.0/8"), i
 # Limits that no site has had a reason to change. Bytes and seconds.
 HEAD_BYTES = 64 * 1024  # request line and headers; the longest cookies and bearer tokens stay below 16 KiB
 PIPELINED_BYTES = 64 * 1024  # of requests that wait behind a running one, before we stop reading
-DISCARD_BYTES = (
-    16 * 1024 * 1024
-)  # of a body whose answer is already known, before we close instead of reading on
+DISCARD_BYTES = 16 * 1024 * 1024  # of a body whose answer is known, before we close instead of reading on
 CONNECTIONS = 2048
 HEAD_S = 20.0  # from a request's first byte to its last header, however fast the bytes drip
 BODY_S = 60.0  # between two pieces of a request's body
@@ -56,16 +54,17 @@ class Address:
 
 @dataclass(frozen=True)
 class Config:
-    """Of one front. `status_from` are the networks that may read /sparkserve/status."""
+    """Of one front. Requests may ask for `model`; `status_from` are who may read /sparkserve/status."""
 
     listen: tuple[Address, ...]
     engine: Address
+    model: str
     group_file: Path = RUN_DIR / "group.json"
     front_file: Path = RUN_DIR / "front.json"
     canary_s: float = 5.0
     lost_s: float = 10.0
     grace_s: float = 10.0  # for requests in flight when the front itself is stopped
-    status_from: tuple[IPv4Network | IPv6Network, ...] = field(default=_LOOPBACK)
+    status_from: tuple[IPv4Network | IPv6Network, ...] = _LOOPBACK
 
     def may_see_status(self, peer: str) -> bool:
         """Whether a client with the address `peer` may read the status page."""
@@ -98,6 +97,7 @@ def from_plan(
     return Config(
         listen=tuple(listen) or (Address(plan.serving.host, plan.serving.port),),
         engine=engine,
+        model=plan.serving.model,
         group_file=run_dir / "group.json",
         front_file=run_dir / "front.json",
         status_from=networks,

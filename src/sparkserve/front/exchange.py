@@ -10,6 +10,7 @@ import h11
 
 from sparkserve.front import answers
 from sparkserve.front.headers import Fields, chunk, pass_on
+from sparkserve.front.model import CHECKED_BYTES
 
 if TYPE_CHECKING:
     from sparkserve.front.client import Client
@@ -30,6 +31,8 @@ class Exchange:
         self._front = front
         self._request = request
         self._body: list[bytes | None] = []  # that waits for a connection
+        names_a_model = request.method == b"POST" and path.startswith("/v1/")
+        self._unchecked: list[bytes] | None = [] if names_a_model else None
         self._upstream: Upstream | None = None
         self._out: list[bytes] = []
         self._stream = self._generates = self._chunked = self._ended = False
@@ -79,8 +82,26 @@ class Exchange:
         return self._upstream is None or self._upstream.blocked
 
     def send(self, data: bytes | None) -> None:
-        """Pass on a part of the request's body; None is its end."""
+        """Pass on a part of the request's body; None is its end.
+
+        One that may name a model is held back until it is whole: the name often comes last.
+        """
         self._bytes_in += len(data or b"")
+        if self._unchecked is not None:
+            if data is not None and self._bytes_in <= CHECKED_BYTES:
+                self._unchecked.append(data)
+                return
+            held, self._unchecked = self._unchecked, None
+            model = self._front.model
+            if data is None and not self.status and (other := model.other(b"".join(held))) is not None:
+                text = f"The model `{other[:200]}` does not exist here: this endpoint serves `{model.name}`."
+                self.fail(404, "model_not_found", text)
+                return
+            for part in held:
+                self._pass_on(part)
+        self._pass_on(data)
+
+    def _pass_on(self, data: bytes | None) -> None:
         if self._upstream is None:
             self._body.append(data)
         else:

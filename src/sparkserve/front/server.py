@@ -17,6 +17,7 @@ from sparkserve.front.access import AccessLog
 from sparkserve.front.canary import Canary
 from sparkserve.front.client import Client
 from sparkserve.front.health import Health
+from sparkserve.front.model import Model
 from sparkserve.front.upstream import Pool
 from sparkserve.output import console
 
@@ -39,6 +40,7 @@ class Front:
         self.now = clock
         self.health = Health(clock, canary_s=config.canary_s, lost_s=config.lost_s)
         self.pool = Pool(config.engine)
+        self.model = Model(config.model)
         self.clients: set[Client] = set()
         self.exchanges: set[Exchange] = set()
         self.counts: Counter[str] = Counter()

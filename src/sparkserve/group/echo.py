@@ -71,6 +71,7 @@ async def _call(link: Link, port: int, token: str, seconds: float) -> str | None
         async with asyncio.timeout(seconds):
             while True:
                 raw = _bound(link, 0)
+                writer: asyncio.StreamWriter | None = None
                 try:
                     await loop.sock_connect(raw, (str(link.peer_address), port))
                     problem = (
@@ -80,7 +81,6 @@ async def _call(link: Link, port: int, token: str, seconds: float) -> str | None
                     payload = _secret(token) * (PAYLOAD_BYTES // 32)
                     writer.write(_secret(token) + payload)
                     back = await reader.readexactly(PAYLOAD_BYTES)
-                    writer.close()
                     if back == payload:
                         return None
                     problem = "another answer than what was sent"
@@ -89,7 +89,12 @@ async def _call(link: Link, port: int, token: str, seconds: float) -> str | None
                 except OSError as error:
                     problem = error.strerror or str(error)
                 finally:
-                    raw.close()
+                    # A transport closes its socket itself: else the event loop still knows a number that the
+                    # next socket gets, and refuse that one.
+                    if writer is None:
+                        raw.close()
+                    else:
+                        writer.transport.abort()
                 await asyncio.sleep(RETRY_S)
     where = f"rank {link.peer} at {link.peer_address} over {link.interface}"
     return f"no echo from {where} in {seconds:g} s: {problem}"

@@ -8,9 +8,10 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any
 
+from sparkserve.adapters import report
 from sparkserve.engine import namespace, procfs, runner
 from sparkserve.group.launch import launch
-from sparkserve.group.phases import ADAPTER_LINE, reached
+from sparkserve.group.phases import reached
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,8 +72,8 @@ class RankEngine:
             text = line.decode(errors="replace")
             self.phase = reached(text, self.phase)
             # Not only at the start of a line: a progress bar leaves its line open.
-            if ADAPTER_LINE in text:
-                adapters.append(_value(text.partition(ADAPTER_LINE)[2]))
+            if report.PREFIX in text:
+                adapters.append(_value(text.partition(report.PREFIX)[2]))
         return adapters
 
     def trouble(self) -> str:

@@ -6,15 +6,14 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from sparkserve.adapters.contract import Link
+from sparkserve.adapters.plugin import SCHEMA, VARIABLE
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
     from sparkserve.plan import Fabric, Group, Plan
 
 LOOPBACK = "127.0.0.1"
-# sparkserve.adapters.plugin reads this inside the engine.
-VARIABLE = "SPARKSERVE_ADAPTERS"
-_LINK_FIELDS = {"interface", "address", "peer", "peer_address", "stripe"}
 
 
 class Launch(NamedTuple):
@@ -43,10 +42,10 @@ def launch(plan: Plan, *, port: int) -> Launch:
         "GLOO_SOCKET_IFNAME": fabric.management.interface,
         VARIABLE: json.dumps(
             {
-                "schema": "sparkserve.adapters/1",
+                "schema": SCHEMA,
                 "rank": plan.node.rank,
                 "size": group.size,
-                "links": [link.model_dump(mode="json", include=_LINK_FIELDS) for link in fabric.links],
+                "links": [link.model_dump(mode="json", include=set(Link._fields)) for link in fabric.links],
                 "adapters": [adapter.model_dump(mode="json") for adapter in plan.adapters],
             },
             separators=(",", ":"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-ADAPTER_LINE = "sparkserve-adapter "
-
 
 class Phase(NamedTuple):
     """A phase of a rank's start: the text in its engine's log that begins it ("" for the first).

@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparkserve.adapters.plugin import VARIABLE
 from sparkserve.group import echo
-from sparkserve.group.launch import LOOPBACK, VARIABLE, parts
+from sparkserve.group.launch import LOOPBACK, parts
 
 if TYPE_CHECKING:
     from sparkserve.engine.closure import Closure

@@ -122,7 +122,7 @@ class Supervisor:
             engine = self._engine
             quiet = time.monotonic() - engine.quiet_since if engine else None
             await channel.send(protocol.Beat(trouble=self._carriers.trouble(), quiet_s=quiet))
-            if engine is not None and (trouble := engine.trouble()):
+            if engine is not None and engine is self._engine and (trouble := engine.trouble()):
                 await channel.send(self._ended(engine, trouble))
             await asyncio.sleep(protocol.BEAT_S)
 

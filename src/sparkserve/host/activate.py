@@ -61,7 +61,8 @@ def activate(
     todo = {link: target for link, target in links.items() if not _points(link, target)}
     if todo or stale:
         if (engine := run_files.engine(runs)) is not None:
-            raise _wrong("no engine on this node", f"process {engine.pid} runs", "the node", "group stop")
+            stop = "Run: systemctl stop sparkserve-rank, on every node of the group, then try again."
+            raise _wrong("no engine on this node", f"process {engine.pid} runs", "the node", stop)
         for link in stale:
             link.unlink()
         for link, target in todo.items():
@@ -89,11 +90,7 @@ def _points(link: Path, target: Path) -> bool:
     return link.is_symlink() and link.readlink() == target
 
 
-def _wrong(expected: str, found: str, where: str, do: str = "up") -> SparkserveError:
-    return SparkserveError(
-        "NODE.ACTIVATE",
-        expected=expected,
-        found=found,
-        where=where,
-        do=f"Run ./sparkserve {do}, then try again.",
-    )
+def _wrong(
+    expected: str, found: str, where: str, do: str = "Run ./sparkserve up: it activates again."
+) -> SparkserveError:
+    return SparkserveError("NODE.ACTIVATE", expected=expected, found=found, where=where, do=do)

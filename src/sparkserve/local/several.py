@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sparkserve import checkout, commands, disk, nix
 from sparkserve.commands import Safety
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import plans
 from sparkserve.local import lock, namespaces, triangle
 from sparkserve.local.fleets import Serving, Up
 from sparkserve.output import console, phase
@@ -130,8 +131,7 @@ def _build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
     begin = time.monotonic()
     nodes = [plan.node.name for plan in found]
     with phase(f"Build the closures of {', '.join(nodes)}") as detail:
-        hosts = [f"host-{found[0].fleet.name}-{node}" for node in nodes]
-        built = nix.build(hosts, on_line=lambda line: detail(line[:100]))
+        built = nix.build(list(map(plans.host, found)), on_line=lambda line: detail(line[:100]))
     closures = dict(zip(nodes, addressed(built), strict=True))
     seconds["build"] = time.monotonic() - begin
     return closures

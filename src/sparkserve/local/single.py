@@ -11,7 +11,7 @@ from sparkserve.engine import closure as closures
 from sparkserve.engine import process, procfs
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import names
+from sparkserve.fleet import names, plans
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import lock, namespaces, port
 from sparkserve.local.fleets import Up
@@ -131,7 +131,9 @@ def _build(plan: Plan, seconds: dict[str, float]) -> Path:
     roots = checkout.state() / "roots"
     roots.mkdir(exist_ok=True)
     with phase(f"Build {name}") as detail:
-        path = nix.build([name], out_link=roots / name, on_line=lambda line: detail(line[:100]))[0]
+        path = nix.build([plans.host(plan)], out_link=roots / name, on_line=lambda line: detail(line[:100]))[
+            0
+        ]
     seconds["build"] = time.monotonic() - begin
     return path
 

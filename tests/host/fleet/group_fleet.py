@@ -109,7 +109,7 @@ def real(folder: Path, network: str) -> Iterator[Real]:
         engine = found[0].engine
         fetch.fetch(["stage0", "base", "tools", "harness", "node", engine.package, engine.model], [], None)
         names = [plan.node.name for plan in found]
-        built = addressed(nix.build([f"host-local-triangle-{name}" for name in names]))
+        built = addressed(nix.build([plans.host(plan) for plan in found]))
         try:
             fleet = triangle.power_on(found)
             with SSH(fleet.ssh_config, Safety.STOPS_SERVING, fleet.environment) as runner:

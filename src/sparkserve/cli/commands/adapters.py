@@ -120,11 +120,12 @@ def _closure(fleet: str) -> Any:
     with phase("Evaluate the plan"):
         plan = plans.load(fleet)[0]
     fetch.fetch(["stage0", "base", "tools", "harness", plan.engine.package, plan.engine.model], [], None)
-    name = f"host-{fleet}-{plan.node.name}"
-    with phase(f"Build {name}") as detail:
+    with phase(f"Build the closure of {plan.node.name}") as detail:
         link = checkout.state() / "roots" / "adapters"
         link.parent.mkdir(exist_ok=True)
-        return closure.load(nix.build([name], out_link=link, on_line=lambda line: detail(line[:100]))[0])
+        return closure.load(
+            nix.build([plans.host(plan)], out_link=link, on_line=lambda line: detail(line[:100]))[0]
+        )
 
 
 def _document(declaration: Declaration) -> dict[str, Any]:

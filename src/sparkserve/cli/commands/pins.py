@@ -55,16 +55,22 @@ def command() -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would change; write no list.")
 @_from
 @_mirror
-def lock(profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: str | None) -> None:
+@options.as_json
+def lock(
+    profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: str | None, as_json: bool
+) -> None:
     """Resolve profiles (default: all) into nix/pins/*.json and show what changed."""
     import datetime
 
-    from sparkserve.output import console
+    from sparkserve.output import console, print_json
     from sparkserve.pins import lock as locking
     from sparkserve.pins import profile
 
     today = datetime.datetime.now(datetime.UTC).date()
     changes = locking.lock(profiles or profile.names(), given, mirror, dry_run=dry_run, today=today)
+    if as_json:
+        print_json({"written": not dry_run, "changes": {each.profile: each.lines for each in changes}})
+        return
     for change in changes:
         console.print(f"{change.profile}: {len(change.lines)} changes")
         for line in change.lines:
