@@ -183,10 +183,27 @@ def shown_units(*units: str) -> Command:
     return reads("systemctl", "show", "--property=Id,ActiveState,ExecStart,NeedDaemonReload", *units)
 
 
-def rank_log(lines: int) -> Command:
-    """The last lines of the newest boot's log."""
-    script = 'log=$(ls -td /var/log/sparkserve/boot-*/rank.log | head -n 1) && tail -n "$1" "$log"'
-    return reads("sh", "-c", script, "-", str(lines))
+def look() -> Command:
+    """What the node says about itself, the head also about the group; JSON. Bounded: people wait for it."""
+    return reads(f"{PROFILE}/bin/sparkserve", "rank", "look", PROFILE, timeout_s=10)
+
+
+def boot_log(lines: int, *, follow: bool = False, after: str = "") -> Command:
+    """The last lines of the newest boot's log, or what comes after a place; JSON lines.
+
+    The keys are journalctl's: `__CURSOR` is the place, to go on after it, `MESSAGE` the text.
+    """
+    options = ["--after", after] if after else ["--lines", str(lines)]
+    follows = ["--follow"] if follow else []
+    return reads(f"{PROFILE}/bin/sparkserve", "rank", "log", *options, *follows)
+
+
+def journal(unit: str, lines: int, *, follow: bool = False, after: str = "") -> Command:
+    """The same of what a systemd unit says."""
+    options = ["--no-tail", f"--after-cursor={after}"] if after else [f"--lines={lines}"]
+    follows = ["--follow"] if follow else []
+    output = ("--quiet", "--output=json", "--output-fields=MESSAGE", f"--unit={unit}")
+    return reads("journalctl", *output, *options, *follows)
 
 
 def start_units(*units: str) -> Command:
