@@ -21,7 +21,7 @@ from sparkserve.commands import Safety
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from sparkserve.commands import Command
 
@@ -56,7 +56,7 @@ class Runner(Protocol):
         """
         ...
 
-    def lines(self, node: str, command: Command) -> Iterator[str]:
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
         """Run `command` on `node` for as long as it likes; the lines of its stdout as they come.
 
         Closing the iterator ends the command, as does `close`. Raises as `run`, and `NODE.COMMAND` when it
@@ -102,7 +102,7 @@ class Local:
     def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
         """Nothing to do: the store is the same."""
 
-    def lines(self, node: str, command: Command) -> Iterator[str]:
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
         """See `Runner.lines`."""
         guard(node, command, self.allow)
         return _lines(node, command, command.argv)
@@ -161,7 +161,7 @@ class SSH:
             raise _unreachable(node, result.err)
         raise failed(node, command, f"exit code {result.code}: {_end(result.err)}")
 
-    def lines(self, node: str, command: Command) -> Iterator[str]:
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
         """See `Runner.lines`."""
         guard(node, command, self.allow)
         self._used.add(node)
@@ -206,7 +206,7 @@ class Recorded:
         """See `Runner.send`."""
         check(self, node, commands.copy_closure(node, str(path)))
 
-    def lines(self, node: str, command: Command) -> Iterator[str]:
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
         """See `Runner.lines`: here they come all at once."""
         yield from check(self, node, command).splitlines()
 
@@ -289,7 +289,7 @@ def _lines(
     *,
     env: Mapping[str, str] | None = None,
     running: set[subprocess.Popen[str]] | None = None,
-) -> Iterator[str]:
+) -> Generator[str, None, None]:
     """As `_execute`, for `Runner.lines`."""
     # stderr in a file: nobody reads it before the end.
     with tempfile.TemporaryFile("w+", errors="replace") as err:

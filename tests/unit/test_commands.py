@@ -41,6 +41,16 @@ note /run/sparkserve/verified {P}"""),
      "/nix/var/nix/profiles/sparkserve stop"),
     (commands.wait_group("1/up", 10), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank wait "
      "/nix/var/nix/profiles/sparkserve 1/up --seconds 10"),
+    (commands.look(), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank look "
+     "/nix/var/nix/profiles/sparkserve"),
+    (commands.boot_log(50), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --lines 50"),
+    (commands.boot_log(50, follow=True, after="7:1234"), 1,
+     "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --after 7:1234 --follow"),
+    (commands.journal("a.service", 9), 1,
+     "journalctl --quiet --output=json --output-fields=MESSAGE --unit=a.service --lines=9"),
+    (commands.journal("a.service", 9, follow=True, after="s=1;i=2"), 1,
+     "journalctl --quiet --output=json --output-fields=MESSAGE --unit=a.service --no-tail "
+     "'--after-cursor=s=1;i=2' --follow"),
     (commands.shown_units("a.service", "b.service"), 1,
      "systemctl show --property=Id,ActiveState,ExecStart,NeedDaemonReload a.service b.service"),
     (commands.start_units("a.service"), 2,

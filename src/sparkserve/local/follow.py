@@ -11,7 +11,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.output import console
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from sparkserve.commands import Command
     from sparkserve.runner import Runner
@@ -31,7 +31,7 @@ def entry(line: str) -> tuple[str, str]:
 
 def follow(
     runner: Runner, nodes: Sequence[str], command: Callable[[str], Command], ended: Callable[[], bool]
-) -> Iterator[tuple[str, str]]:
+) -> Generator[tuple[str, str], None, None]:
     """Node and text of every line that `command(place)` prints on `nodes`, as they come, until `ended()`.
 
     `place` is "" at first; a command that ends is run again with the place after the last line that came.

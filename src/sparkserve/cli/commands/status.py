@@ -25,7 +25,7 @@ any more); dead (it ended by itself: see logs; down or up cleans up).
 
 Of a node in a group also: off; unreachable (it is on and does not answer over ssh; its rank may serve on);
 lost (it has no connection to the group's controller); proving (it is up, the first token is awaited);
-draining; down (the group does not run)."""
+draining; down (the group does not run). Its pid is the one that the node itself counts."""
 )
 @options.fleet
 @options.as_json
