@@ -108,23 +108,28 @@ def sync(folder: str) -> Command:
     return changes("sync", "-f", folder, timeout_s=600)
 
 
-def verify(path: str) -> Command:
-    """Read every file of the closure `path` and compare it with Nix's database; exit 2 when one differs."""
-    return reads("nix", *FEATURES, "store", "verify", "--recursive", "--no-trust", path, timeout_s=3600)
+def unverified(path: str) -> Command:
+    """Those of the closure of `path` that have not been verified since the node's power came on."""
+    script = (
+        'all=$(nix-store --query --requisites "$1") || exit; '
+        'if [ -e "$2" ]; then echo "$all" | grep -vxFf "$2"; else echo "$all"; fi; :'
+    )
+    return reads("sh", "-c", script, "unverified", path, VERIFIED)
+
+
+def verify(*paths: str) -> Command:
+    """Read every file of `paths` and compare them with Nix's database; exit 2 when one differs."""
+    return reads("nix", *FEATURES, "store", "verify", "--no-trust", *paths, timeout_s=3600)
 
 
 # A node's own nix.conf may not have them switched on.
 FEATURES = ("--extra-experimental-features", "nix-command")
 
 
-def was_verified(path: str) -> Command:
-    """Exit 0 when `path` has been verified since the node's power came on."""
-    return reads("grep", "-qxF", path, VERIFIED)
-
-
-def note_verified(path: str) -> Command:
-    """Remember until power-off that `path` is verified."""
-    return changes("sh", "-c", 'mkdir -p "${1%/*}" && echo "$2" >>"$1"', "note", VERIFIED, path)
+def note_verified(*paths: str) -> Command:
+    """Remember until power-off that `paths` are verified."""
+    script = 'file=$1; shift; mkdir -p "${file%/*}" && printf "%s\\n" "$@" >>"$file"'
+    return changes("sh", "-c", script, "note", VERIFIED, *paths)
 
 
 def restore(path: str) -> Command:
