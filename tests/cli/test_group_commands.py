@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from sparkserve.cli.main import main
+from sparkserve.group import boot_logs, run_files
 from sparkserve.local import fleets
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+    from pathlib import Path
 
 READY = {
     **{"node": "spark-0", "state": "ready", "reason": "", "boot": 4, "pid": 101, "pss_bytes": 912_345_678},
@@ -105,3 +107,14 @@ def test_smoke_says_why_nobody_can_be_asked(
     code, _, err = run(capsys, monkeypatch, Fake([]), "smoke")
     assert code == 52
     assert "found it is silent: no token for 12 s" in err
+
+
+def test_a_node_prints_its_log_as_journalctl_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (boot_logs.make(tmp_path, 3) / "rank.log").write_text("a\nb\n")
+    monkeypatch.setattr(run_files, "LOGS", tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(["rank", "log", "--lines", "1"])
+    assert caught.value.code == 0
+    assert json.loads(capsys.readouterr().out) == {"__CURSOR": "3:4", "MESSAGE": "b"}
