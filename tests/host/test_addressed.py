@@ -19,37 +19,43 @@ from sparkserve.transport.addressed import addressed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Build = Callable[[], Path]
+    Build = Callable[..., Path]
 
-# `top` refers to `lower` and to itself, twice, `lower` to nothing; the salt changes recipes, not contents.
+# `top` refers to itself, twice, and to `middle`, that to `lower`. The salts change recipes, not contents.
 CLOSURE = """
-{ salt, text }:
+{ text, salt, below }:
 let
   busybox = builtins.storePath "%s" + "/busybox";
-  sh = name: script: derivation {
+  sh = name: salt: script: derivation {
     inherit name script salt busybox;
     system = "x86_64-linux";
     builder = busybox;
     args = [ "sh" "-c" "eval \\"$script\\"; exit 0" ];
   };
-  lower = sh "lower" "$busybox mkdir $out; echo ${text} >$out/lower";
+  lower = sh "lower" below "$busybox mkdir $out; echo ${text} >$out/lower";
+  middle = sh "middle" below "echo ${lower} >$out";
 in
-sh "top" "$busybox mkdir $out; echo ${lower} $out and $out >$out/paths; $busybox ln -s ${lower} $out/link"
+sh "top" salt ''
+  $busybox mkdir $out
+  echo ${middle} $out and $out >$out/paths
+  $busybox ln -s ${lower} $out/link
+''
 """
 
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Builds the closure, each time by another recipe, always with the same contents."""
+    """Builds the closure by another recipe each time, and what is below it by `below`; contents stay."""
     busybox = next(pin.path for pin in model.load("stage0").pins if pin.kind == "tree")
     monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
     (tmp_path / ".sparkserve/roots").mkdir(parents=True)
     (tmp_path / "closure.nix").write_text(CLOSURE % busybox)
     text = uuid.uuid4().hex  # nothing of it is in the store
 
-    def made() -> Path:
-        argv = ["nix-build", "--no-out-link", str(tmp_path / "closure.nix"), "--argstr", "text", text]
-        return Path(run(*argv, "--argstr", "salt", uuid.uuid4().hex).strip())
+    def made(below: str = "") -> Path:
+        given = {"text": text, "salt": uuid.uuid4().hex, "below": below or uuid.uuid4().hex}
+        words = [word for name, value in given.items() for word in ("--argstr", name, value)]
+        return Path(run("nix-build", "--no-out-link", str(tmp_path / "closure.nix"), *words).strip())
 
     return made
 
@@ -63,9 +69,10 @@ def run(*argv: str) -> str:
 def test_the_paths_are_those_of_nix(build: Build) -> None:
     one, two = build(), build()
     ours = addressed([one])[0]
-    lower, own, _, again = (ours / "paths").read_text().split()
-    assert (own, again, (ours / "link").readlink()) == (str(ours), str(ours), Path(lower))
-    assert Path(lower, "lower").exists()
+    middle, own, _, again = (ours / "paths").read_text().split()
+    assert (own, again) == (str(ours), str(ours))
+    assert Path(middle).read_text().strip() == str((ours / "link").readlink())
+    assert (ours / "link/lower").exists()
     assert one != two
     assert addressed([two, one]) == [ours, ours]
     theirs = json.loads(run("nix", "store", "make-content-addressed", "--json", str(one)))["rewrites"]
@@ -84,11 +91,14 @@ def test_what_did_not_change_is_not_read_again(build: Build, monkeypatch: pytest
 
     monkeypatch.setattr(nix, "dump", noted)
     monkeypatch.setattr(nix, "add", noted)
-    again = build()
+    again, below = build(), uuid.uuid4().hex
     assert addressed([again]) == ours
-    assert read == [str(again)]  # `lower` has a new path, refers to nothing, and is known by its hash
-    assert addressed([again]) == ours
-    assert read == [str(again)]
+    # `lower` has a new path too: it refers to nothing, and Nix knows the hash of its contents.
+    assert sorted(path.partition("-")[2] for path in read) == ["middle", "top"]
+    assert addressed([build(below)]) == addressed([again]) == ours
+    read.clear()
+    assert addressed([edited := build(below)]) == ours
+    assert read == [str(edited)]
 
 
 def test_what_was_collected_is_made_again(build: Build) -> None:
@@ -111,7 +121,7 @@ def test_nix_refuses_a_wrong_name(build: Build, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_damaged_path_is_named(build: Build) -> None:
     top = build()
-    lower = (top / "paths").read_text().split()[0]
+    lower = str((top / "link").readlink())
     file = Path(lower, "lower")
     file.chmod(0o644)
     file.write_text("other\n")
@@ -119,5 +129,5 @@ def test_a_damaged_path_is_named(build: Build) -> None:
         with pytest.raises(SparkserveError, match=f"other ones; where: {lower}"):
             addressed([top])
     finally:
-        run("nix-store", "--delete", str(top), lower)
+        run("nix-store", "--delete", str(top), (top / "paths").read_text().split()[0], lower)
     assert store.missing([lower]) == {lower}
