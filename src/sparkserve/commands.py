@@ -196,7 +196,8 @@ def look() -> Command:
 def boot_log(lines: int, *, follow: bool = False, after: str = "") -> Command:
     """The last lines of the newest boot's log, or what comes after a place; JSON lines.
 
-    The keys are journalctl's: `__CURSOR` is the place, to go on after it, `MESSAGE` the text.
+    The keys are journalctl's: `__CURSOR` is the place, to go on after it, `MESSAGE` the text. `follow` goes
+    on until the end of stdin.
     """
     options = ["--after", after] if after else ["--lines", str(lines)]
     follows = ["--follow"] if follow else []
@@ -206,9 +207,12 @@ def boot_log(lines: int, *, follow: bool = False, after: str = "") -> Command:
 def journal(unit: str, lines: int, *, follow: bool = False, after: str = "") -> Command:
     """The same of what a systemd unit says."""
     options = ["--no-tail", f"--after-cursor={after}"] if after else [f"--lines={lines}"]
-    follows = ["--follow"] if follow else []
-    output = ("--quiet", "--output=json", "--output-fields=MESSAGE", f"--unit={unit}")
-    return reads("journalctl", *output, *options, *follows)
+    argv = ["journalctl", "--quiet", "--output=json", "--output-fields=MESSAGE", f"--unit={unit}", *options]
+    if not follow:
+        return reads(*argv)
+    # A shell takes stdin away from what it starts with `&`.
+    script = 'exec 3<&0; "$@" 3<&- & i=$!; { cat <&3; kill "$i"; } >/dev/null 2>&1 & wait "$i"'
+    return reads("sh", "-c", script, "follow", *argv, "--follow")
 
 
 def start_units(*units: str) -> Command:

@@ -59,8 +59,8 @@ class Runner(Protocol):
     def lines(self, node: str, command: Command) -> Generator[str, None, None]:
         """Run `command` on `node` for as long as it likes; the lines of its stdout as they come.
 
-        Closing the iterator ends the command, as does `close`. Raises as `run`, and `NODE.COMMAND` when it
-        ends otherwise than with 0.
+        Its stdin ends with the iterator, and with this process, however that ends: a command that reads it
+        to its end stays nowhere. Raises as `run`, and `NODE.COMMAND` when it ends otherwise than with 0.
         """
         ...
 
@@ -295,7 +295,7 @@ def _lines(
     with tempfile.TemporaryFile("w+", errors="replace") as err:
         process = subprocess.Popen(
             argv,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=err,
             text=True,
@@ -307,13 +307,12 @@ def _lines(
             running.add(process)
         try:
             assert process.stdout is not None  # noqa: S101 - for mypy
-            with process.stdout:
-                for line in process.stdout:
-                    yield line.rstrip("\n")
+            for line in process.stdout:
+                yield line.rstrip("\n")
             code = process.wait()
         finally:
             process.terminate()
-            process.wait()
+            process.communicate()  # closes its pipes and waits
             if running is not None:
                 running.discard(process)
         err.seek(0)

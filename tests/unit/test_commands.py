@@ -23,6 +23,7 @@ UNVERIFIED = (
     'all=$(nix-store --query --requisites "$1") || exit; '
     'if [ -e "$2" ]; then echo "$all" | grep -vxFf "$2"; else echo "$all"; fi; :'
 )
+FOLLOW = 'exec 3<&0; "$@" 3<&- & i=$!; { cat <&3; kill "$i"; } >/dev/null 2>&1 & wait "$i"'
 NOTE = 'file=$1; shift; mkdir -p "${file%/*}" && printf "%s\\n" "$@" >>"$file"'
 RESTORE = (
     'new="/nix/store/.sparkserve-$$" && rm -rf "$new" && nix-store --restore "$new" && '
@@ -55,8 +56,8 @@ LINES = [
     (commands.journal("a.service", 9), 1,
      "journalctl --quiet --output=json --output-fields=MESSAGE --unit=a.service --lines=9"),
     (commands.journal("a.service", 9, follow=True, after="s=1;i=2"), 1,
-     "journalctl --quiet --output=json --output-fields=MESSAGE --unit=a.service --no-tail "
-     "'--after-cursor=s=1;i=2' --follow"),
+     f"sh -c '{FOLLOW}' follow journalctl --quiet --output=json --output-fields=MESSAGE --unit=a.service "
+     "--no-tail '--after-cursor=s=1;i=2' --follow"),
     (commands.shown_units("a.service", "b.service"), 1,
      "systemctl show --property=Id,ActiveState,ExecStart,NeedDaemonReload a.service b.service"),
     (commands.start_units("a.service"), 2,
@@ -131,3 +132,31 @@ def test_what_is_verified_is_noted_by_path(tmp_path: Path, monkeypatch: pytest.M
     assert left() == []
     query.write_text(f"#!{shutil.which('sh')}\nexit 1\n")  # the closure is not there
     assert subprocess.run(commands.unverified(P).argv).returncode == 1
+
+
+def test_a_followed_journal_ends_with_its_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = tmp_path / "journalctl"
+    journal.write_text(f"#!{shutil.which('sh')}\necho $$\nexec sleep 60\n")
+    journal.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    argv = commands.journal("a.service", 9, follow=True).argv
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None and child.stdout is not None
+        pid = int(child.stdout.readline())
+        os.kill(pid, 0)
+        child.stdin.close()
+        child.wait(20)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_followed_journal_that_ends_is_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = tmp_path / "journalctl"
+    journal.write_text(f"#!{shutil.which('sh')}\nexit 7\n")
+    journal.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    argv = commands.journal("a.service", 9, follow=True).argv
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.read() == b""  # also nothing else holds it open
+        assert child.wait(20) == 7

@@ -114,6 +114,15 @@ def test_lines_come_as_they_are_written_and_closing_ends_the_command(tmp_path: P
                 os.kill(pid, 0)
 
 
+def test_the_stdin_of_lines_ends_with_the_iterator(tmp_path: Path) -> None:
+    script = f"echo one; cat; echo ended >{tmp_path}/ended"
+    lines = Local().lines("here", commands.reads("sh", "-c", f"trap '' TERM; {script}"))
+    assert next(lines) == "one"
+    assert not (tmp_path / "ended").exists()
+    lines.close()
+    assert (tmp_path / "ended").exists()
+
+
 def test_lines_of_a_command_that_fails(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text("")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
+LOOK_S = 0.2
+
 
 def read(
     logs: Path, count: int, after: str = "", *, ended: Callable[[], bool] = lambda: True

@@ -71,17 +71,19 @@ def look(closure: Path) -> None:
 
 @command.command(epilog="Example: sparkserve rank log --lines 50 --follow")
 @click.option("-n", "--lines", default=50, type=click.IntRange(0), help="Lines to show first.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with new lines and boots while somebody reads.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with new lines and boots until stdin ends.")
 @click.option("--after", default="", help="In place of --lines: go on after this place.")
 def log(lines: int, follow: bool, after: str) -> None:
     """Print the newest boot's log in journalctl's form of JSON: MESSAGE, and its place as __CURSOR."""
     import json
+    import select
     import sys
 
-    from sparkserve.engine.log import POLL_MS, unread
     from sparkserve.group import log_lines, run_files
 
-    ended = (lambda: unread(POLL_MS)) if follow else (lambda: True)
+    def ended() -> bool:
+        return not follow or bool(select.select([sys.stdin], [], [], log_lines.LOOK_S)[0])
+
     for place, text in log_lines.read(run_files.LOGS, lines, after, ended=ended):
         sys.stdout.write(json.dumps({"__CURSOR": place, "MESSAGE": text}) + "\n")
         if follow:
