@@ -11,6 +11,7 @@ from local_values import PLANS
 from sparkserve.group.look import Look
 from sparkserve.group.protocol import RankStatus, Status
 from sparkserve.local import group_rows
+from sparkserve.local.group_rows import Missing
 from sparkserve.local.health import Health
 
 OK = Health("ok", "", 0.5)
@@ -35,7 +36,7 @@ def status(state: str = "up", ranks: dict[int, dict[str, Any]] | None = None, **
     return Status.model_validate(value)
 
 
-def looks(group: Status | None, **changes: Look | str) -> dict[str, Look | str]:
+def looks(group: Status | None, **changes: Look | Missing) -> dict[str, Look | Missing]:
     return {
         node: changes.get(
             node.replace("-", ""),
@@ -86,7 +87,9 @@ def test_a_node_without_power() -> None:
 
 
 def test_a_node_whose_sshd_is_stopped_may_serve_on() -> None:
-    found = group_rows.rows(PLANS[0], looks(status(), spark1="Connection timed out"), OK)
+    found = group_rows.rows(
+        PLANS[0], looks(status(), spark1=Missing("unreachable", "Connection timed out")), OK
+    )
     assert states(found) == ["ready", "unreachable", "ready"]
     assert found[1]["reason"] == "Connection timed out; the controller says of its rank: ready"
 

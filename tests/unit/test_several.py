@@ -15,6 +15,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.local import fleets, health, lock, names, namespaces, power, several, triangle
 from sparkserve.local.boot import DEFAULT_SIZES
 from sparkserve.local.cgroups import Cgroups
+from sparkserve.local.group_rows import Missing
 from sparkserve.local.health import Health
 from sparkserve.local.record import Fleet
 from sparkserve.local.tools import Tools
@@ -78,7 +79,7 @@ class World(Recorded):
             return Result(0, rows.status(self.state).model_dump_json())
         if command == commands.look():
             look = rows.looks(rows.status(self.state))[node]
-            assert not isinstance(look, str)
+            assert not isinstance(look, Missing)
             return Result(0, look.model_dump_json())
         if command.argv[1:3] == ("rank", "log"):
             return Result(0, entries(f"{node} says a", f"{node} says b"))
@@ -126,7 +127,11 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         if made.health_fails:
             raise made.health_fails
 
-    monkeypatch.setattr(several, "connect", lambda fleet: made)
+    def connect(fleet: Fleet, allow: Safety = Safety.READS_HOSTS) -> World:
+        made.allow = allow
+        return made
+
+    monkeypatch.setattr(several, "connect", connect)
     monkeypatch.setattr(several, "_build", lambda found, seconds: dict.fromkeys(NODES, CLOSURE))
     monkeypatch.setattr(namespaces, "check", lambda: None)
     monkeypatch.setattr(disk, "check", lambda state: None)
@@ -281,6 +286,12 @@ def test_down_ends_what_is_half_made(
     assert fleets.take_down(FLEET) is True
     assert (world.on, world.downs) == (set(), 1)
     assert "Not drained: " in capsys.readouterr().err
+    if left == "a node that does not answer":
+        kept = list(fleets.find(FLEET).logs(1, follow=False, part="engine", node="spark-1"))
+        assert kept[0].startswith("The log could not be fetched: ")
+        assert "spark-0 | spark-0 says a" in list(
+            fleets.find(FLEET).logs(9, follow=False, part="engine", node=None)
+        )
 
 
 def test_down_that_waited_for_an_up_ends_what_it_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,9 +317,13 @@ def test_status_names_what_is_lost(world: World) -> None:
     world.on.discard("spark-2")
     assert [row["state"] for row in fleets.find(FLEET).report()] == ["ready", "ready", "off"]
     world.fails = {"rank look": Result(2, "", "No such command 'look'.")}
-    assert fleets.find(FLEET).report()[0]["reason"] == "exit code 2: No such command 'look'."
+    row = fleets.find(FLEET).report()[0]
+    assert (row["state"], row["reason"]) == (
+        "lost",
+        "it has no sparkserve of this version (No such command 'look'.)",
+    )
     world.fails = {"rank look": Result(0, "{}")}
-    assert "another version of sparkserve" in fleets.find(FLEET).report()[0]["reason"]
+    assert "no sparkserve of this version" in fleets.find(FLEET).report()[0]["reason"]
 
 
 def test_who_serves_is_the_front_s_word(world: World) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,13 +14,20 @@ if TYPE_CHECKING:
     from sparkserve.plan import Plan
 
 
-OFF = "its power is off"
+class Missing(NamedTuple):
+    """A node that says nothing of itself: its state, and why."""
+
+    state: str
+    reason: str
 
 
-def rows(plan: Plan, looks: Mapping[str, Look | str], health: Health) -> list[dict[str, Any]]:
+OFF = Missing("off", "")
+
+
+def rows(plan: Plan, looks: Mapping[str, Look | Missing], health: Health) -> list[dict[str, Any]]:
     """A row for each node of the fleet of `plan`; `looks` has each node's word, or why there is none."""
     head = looks[plan.fleet.nodes[0].name]
-    group = None if isinstance(head, str) else head.group
+    group = None if isinstance(head, Missing) else head.group
     found = []
     for node in plan.fleet.nodes:
         look = looks[node.name]
@@ -31,7 +38,7 @@ def rows(plan: Plan, looks: Mapping[str, Look | str], health: Health) -> list[di
             **{"phase": rank and rank.phase, "phase_s": rank and rank.phase_s},
             **{"uptime_s": None, "canary_age_s": None},
         }
-        if not isinstance(look, str):
+        if not isinstance(look, Missing):
             row |= {"boot": look.boot, "pid": look.pid, "pss_bytes": look.pss_bytes}
         row["state"], row["reason"] = _state(look, group, rank, health)
         if group is not None and group.state == "up" and row["state"] != "off":
@@ -42,15 +49,13 @@ def rows(plan: Plan, looks: Mapping[str, Look | str], health: Health) -> list[di
 
 
 def _state(
-    look: Look | str, group: Status | None, rank: RankStatus | None, health: Health
+    look: Look | Missing, group: Status | None, rank: RankStatus | None, health: Health
 ) -> tuple[str, str]:
     """A node's state and the reason for it: the nearest cause first."""
-    if look == OFF:
-        return "off", ""
-    if isinstance(look, str):
+    if isinstance(look, Missing):
         # It may serve on: an sshd that does not answer ends no engine.
-        word = f"; the controller says of its rank: {rank.phase or 'no engine'}" if rank else ""
-        return "unreachable", f"{look}{word}"
+        serves = rank is not None and look.state == "unreachable" and rank.phase
+        return look.state, look.reason + (f"; the controller says of its rank: {serves}" if serves else "")
     if look.unit != "active":
         return (
             "lost",

@@ -16,8 +16,9 @@ from sparkserve.group.look import Look
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import group_logs, group_rows, health, lock, namespaces, power, triangle
 from sparkserve.local.fleets import Serving, Up
+from sparkserve.local.group_rows import Missing
 from sparkserve.output import console, phase
-from sparkserve.runner import SSH, check
+from sparkserve.runner import SSH
 from sparkserve.transport import deliver, rollout
 from sparkserve.transport.addressed import addressed
 
@@ -52,7 +53,7 @@ def bring_up(found: Sequence[Plan]) -> Up:
                 fleet = triangle.power_on(found)
             seconds["nodes"] = time.monotonic() - begin
             begin = time.monotonic()
-            with closing(connect(fleet)) as runner:
+            with closing(connect(fleet, Safety.STOPS_SERVING)) as runner:
                 deliver.deliver(runner, closures)
                 seconds["copy"] = time.monotonic() - begin
                 begin = time.monotonic()
@@ -88,19 +89,26 @@ class Nodes:
         """Drain the group and end the nodes. Their disks stay, and the ends of their logs here."""
         try:
             there = triangle.load(self._name)
-            with closing(connect(there)) as runner:
-                with phase(f"Drain {self._name}"):
-                    rollout.stop(runner, dict.fromkeys(there.nodes))
-                group_logs.keep(runner, there, checkout.state())
         except SparkserveError as error:
             console.print(f"Not drained: {error}", markup=False)
+        else:
+            self._drain(there)
         with phase(f"Power off the nodes of {self._name}"):
             return triangle.down(self._name)
+
+    def _drain(self, there: Fleet) -> None:
+        with closing(connect(there, Safety.STOPS_SERVING)) as runner:
+            try:
+                with phase(f"Drain {self._name}"):
+                    rollout.stop(runner, dict.fromkeys(there.nodes))
+            except SparkserveError as error:
+                console.print(f"Not drained: {error}", markup=False)
+            group_logs.keep(runner, there, checkout.state())
 
     def report(self) -> list[dict[str, Any]]:
         """See `There.report`. All nodes are asked at once, each for ten seconds at most."""
         there = triangle.load(self._name)
-        looks: dict[str, Look | str] = dict.fromkeys(there.nodes, group_rows.OFF)
+        looks: dict[str, Look | Missing] = dict.fromkeys(there.nodes, group_rows.OFF)
         on = [node for node in there.nodes if power.init(there, node) is not None]
         with closing(connect(there)) as runner, ThreadPoolExecutor(1) as pool:
             endpoint = pool.submit(health.ask, there.plans[0].serving.endpoint)
@@ -129,18 +137,20 @@ class Nodes:
                     yield line if len(nodes) == 1 else f"{name} | {line}"
 
 
-def connect(fleet: Fleet) -> Runner:
+def connect(fleet: Fleet, allow: Safety = Safety.READS_HOSTS) -> Runner:
     """The way to the nodes."""
-    return SSH(fleet.ssh_config, Safety.STOPS_SERVING, fleet.environment)
+    return SSH(fleet.ssh_config, allow, fleet.environment)
 
 
-def _look(runner: Runner, node: str) -> Look | str:
+def _look(runner: Runner, node: str) -> Look | Missing:
     try:
-        return Look.model_validate_json(check(runner, node, commands.look()))
+        result = runner.run(node, commands.look())
+        return Look.model_validate_json(result.out)
     except SparkserveError as error:
-        return error.found
+        return Missing("unreachable", error.found)
     except ValidationError:
-        return "another version of sparkserve runs there: ./sparkserve up replaces it"
+        said = result.err.strip().splitlines()[-1:]
+        return Missing("lost", f"it has no sparkserve of this version ({''.join(said) or 'no message'})")
 
 
 def _build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
