@@ -108,23 +108,28 @@ def sync(folder: str) -> Command:
     return changes("sync", "-f", folder, timeout_s=600)
 
 
-def verify(path: str) -> Command:
-    """Read every file of the closure `path` and compare it with Nix's database; exit 2 when one differs."""
-    return reads("nix", *FEATURES, "store", "verify", "--recursive", "--no-trust", path, timeout_s=3600)
+def unverified(path: str) -> Command:
+    """Those of the closure of `path` that have not been verified since the node's power came on."""
+    script = (
+        'all=$(nix-store --query --requisites "$1") || exit; '
+        'if [ -e "$2" ]; then echo "$all" | grep -vxFf "$2"; else echo "$all"; fi; :'
+    )
+    return reads("sh", "-c", script, "unverified", path, VERIFIED)
+
+
+def verify(*paths: str) -> Command:
+    """Read every file of `paths` and compare them with Nix's database; exit 2 when one differs."""
+    return reads("nix", *FEATURES, "store", "verify", "--no-trust", *paths, timeout_s=3600)
 
 
 # A node's own nix.conf may not have them switched on.
 FEATURES = ("--extra-experimental-features", "nix-command")
 
 
-def was_verified(path: str) -> Command:
-    """Exit 0 when `path` has been verified since the node's power came on."""
-    return reads("grep", "-qxF", path, VERIFIED)
-
-
-def note_verified(path: str) -> Command:
-    """Remember until power-off that `path` is verified."""
-    return changes("sh", "-c", 'mkdir -p "${1%/*}" && echo "$2" >>"$1"', "note", VERIFIED, path)
+def note_verified(*paths: str) -> Command:
+    """Remember until power-off that `paths` are verified."""
+    script = 'file=$1; shift; mkdir -p "${file%/*}" && printf "%s\\n" "$@" >>"$file"'
+    return changes("sh", "-c", script, "note", VERIFIED, *paths)
 
 
 def restore(path: str) -> Command:
@@ -183,10 +188,31 @@ def shown_units(*units: str) -> Command:
     return reads("systemctl", "show", "--property=Id,ActiveState,ExecStart,NeedDaemonReload", *units)
 
 
-def rank_log(lines: int) -> Command:
-    """The last lines of the newest boot's log."""
-    script = 'log=$(ls -td /var/log/sparkserve/boot-*/rank.log | head -n 1) && tail -n "$1" "$log"'
-    return reads("sh", "-c", script, "-", str(lines))
+def look() -> Command:
+    """What the node says about itself, the head also about the group; JSON. Bounded: people wait for it."""
+    return reads(f"{PROFILE}/bin/sparkserve", "rank", "look", PROFILE, timeout_s=10)
+
+
+def boot_log(lines: int, *, follow: bool = False, after: str = "") -> Command:
+    """The last lines of the newest boot's log, or what comes after a place; JSON lines.
+
+    The keys are journalctl's: `__CURSOR` is the place, to go on after it, `MESSAGE` the text. `follow` goes
+    on until the end of stdin.
+    """
+    options = ["--after", after] if after else ["--lines", str(lines)]
+    follows = ["--follow"] if follow else []
+    return reads(f"{PROFILE}/bin/sparkserve", "rank", "log", *options, *follows)
+
+
+def journal(unit: str, lines: int, *, follow: bool = False, after: str = "") -> Command:
+    """The same of what a systemd unit says."""
+    options = ["--no-tail", f"--after-cursor={after}"] if after else [f"--lines={lines}"]
+    argv = ["journalctl", "--quiet", "--output=json", "--output-fields=MESSAGE", f"--unit={unit}", *options]
+    if not follow:
+        return reads(*argv)
+    # A shell takes stdin away from what it starts with `&`.
+    script = 'exec 3<&0; "$@" 3<&- & i=$!; { cat <&3; kill "$i"; } >/dev/null 2>&1 & wait "$i"'
+    return reads("sh", "-c", script, "follow", *argv, "--follow")
 
 
 def start_units(*units: str) -> Command:

@@ -9,9 +9,10 @@ import subprocess
 import tempfile
 import time
 from collections import deque
+from graphlib import TopologicalSorter
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from sparkserve import checkout, disk
@@ -93,17 +94,52 @@ def keep(path: Path, link: Path) -> None:
         raise error(err, "NIX.BUILD", str(link))
 
 
-def rewrite(paths: Sequence[Path], *, on_line: Callable[[str], None] | None = None) -> dict[Path, Path]:
-    """Rewrite the closures of `paths` to content-addressed form; where each path went. Raises `NIX.BUILD`.
+class Registered(NamedTuple):
+    """What Nix's database says of a path: the hex SHA-256 of its NAR, and the paths it refers to."""
 
-    Nix 2.8 and later spell it the same. It always reads and writes everything.
+    sha256: str
+    references: tuple[str, ...]
+
+
+def closure(paths: Sequence[Path]) -> dict[str, Registered]:
+    """The paths of the closures of `paths`, each after what it refers to. Raises `NIX.BUILD`."""
+    all_paths = _output(["nix-store", "--query", "--requisites", *map(str, paths)]).split()
+    # A record: path, hash, size, deriver, number of references, these; each on a line of its own.
+    lines = iter(_output(["nix-store", "--dump-db", *all_paths]).splitlines())
+    found = {}
+    for path in lines:
+        sha256, _, _, count = (next(lines) for _ in range(4))
+        found[path] = Registered(sha256, tuple(next(lines) for _ in range(int(count))))
+    others = {path: set(each.references) - {path} for path, each in found.items()}
+    return {path: found[path] for path in TopologicalSorter(others).static_order()}
+
+
+def dump(path: str) -> bytes:
+    """The NAR of a store path. Raises `NIX.BUILD`."""
+    done = subprocess.run(["nix-store", "--dump", path], capture_output=True, env=environment())
+    if done.returncode != 0:
+        raise error(done.stderr.decode(errors="replace"), "NIX.BUILD", path)
+    return done.stdout
+
+
+def add(path: str, name: str) -> str:
+    """Add the contents of `path`, which refer to nothing, under `name`; the new path. Raises `NIX.BUILD`."""
+    return _output(["nix", "store", "add-path", "--name", name, path]).strip()
+
+
+def take(paths: Sequence[str], cache: Path) -> None:
+    """Take content-addressed `paths` from the binary cache in the folder `cache`. Raises `NIX.BUILD`.
+
+    What they refer to is in the store. Nix reads their contents and refuses a wrong name.
     """
-    argv = ["nix", "store", "make-content-addressed", "--json", *map(str, paths)]
-    out, err, code = run(argv, on_line)
+    _output(["nix", "copy", "--no-recursive", "--from", f"file://{quote(str(cache))}", *paths])
+
+
+def _output(argv: list[str]) -> str:
+    out, err, code = run(argv)
     if code != 0:
-        raise error(err, "NIX.BUILD", " ".join(map(str, paths)))
-    rewrites = json.loads(out)["rewrites"]
-    return {path: Path(rewrites[str(path)]) for path in paths}
+        raise error(err, "NIX.BUILD", " ".join(argv[:3]))
+    return out
 
 
 def flake() -> str:

@@ -21,7 +21,7 @@ from sparkserve.commands import Safety
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from sparkserve.commands import Command
 
@@ -53,6 +53,14 @@ class Runner(Protocol):
         """Copy the closure of the store path `path` into the node's store; `on_line` gets Nix's progress.
 
         Raises as `run`, and `NODE.COMMAND` when the copy fails.
+        """
+        ...
+
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
+        """Run `command` on `node` for as long as it likes; the lines of its stdout as they come.
+
+        Its stdin ends with the iterator, and with this process, however that ends: a command that reads it
+        to its end stays nowhere. Raises as `run`, and `NODE.COMMAND` when it ends otherwise than with 0.
         """
         ...
 
@@ -93,6 +101,11 @@ class Local:
 
     def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
         """Nothing to do: the store is the same."""
+
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
+        """See `Runner.lines`."""
+        guard(node, command, self.allow)
+        return _lines(node, command, command.argv)
 
     def close(self) -> None:
         """Nothing to do: `run` returns when its command has ended."""
@@ -148,6 +161,13 @@ class SSH:
             raise _unreachable(node, result.err)
         raise failed(node, command, f"exit code {result.code}: {_end(result.err)}")
 
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
+        """See `Runner.lines`."""
+        guard(node, command, self.allow)
+        self._used.add(node)
+        argv = commands.ssh(str(self.config), str(self._control), node, command)
+        return _lines(node, command, argv, env=self._env, running=self._running)
+
     def close(self) -> None:
         """See `Runner.close`."""
         for process in list(self._running):
@@ -185,6 +205,10 @@ class Recorded:
     def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
         """See `Runner.send`."""
         check(self, node, commands.copy_closure(node, str(path)))
+
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
+        """See `Runner.lines`: here they come all at once."""
+        yield from check(self, node, command).splitlines()
 
     def close(self) -> None:
         """Nothing runs."""
@@ -256,6 +280,47 @@ def _execute(
                 each.wait()
         if running is not None:
             running.discard(process)
+
+
+def _lines(
+    node: str,
+    command: Command,
+    argv: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    running: set[subprocess.Popen[str]] | None = None,
+) -> Generator[str, None, None]:
+    """As `_execute`, for `Runner.lines`."""
+    # stderr in a file: nobody reads it before the end.
+    with tempfile.TemporaryFile("w+", errors="replace") as err:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=err,
+            text=True,
+            errors="replace",
+            env=env,
+            start_new_session=True,
+        )
+        if running is not None:
+            running.add(process)
+        try:
+            assert process.stdout is not None  # noqa: S101 - for mypy
+            for line in process.stdout:
+                yield line.rstrip("\n")
+            code = process.wait()
+        finally:
+            process.terminate()
+            process.communicate()  # closes its pipes and waits
+            if running is not None:
+                running.discard(process)
+        err.seek(0)
+        said = err.read()
+    if code == SSH_FAILED and _says_ssh(said):
+        raise _unreachable(node, said)
+    if code != 0:
+        raise failed(node, command, f"exit code {code}: {_end(said)}")
 
 
 def _unreachable(node: str, err: str) -> SparkserveError:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from sparkserve import disk, output
+from sparkserve import checkout, disk, output
 from sparkserve.cli.main import main
 from sparkserve.engine import procfs, smoke, status
 from sparkserve.engine.record import Canary, NodeFiles
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import names
-from sparkserve.local import single
+from sparkserve.fleet import DEFAULT_FLEET, names
+from sparkserve.local import fleets
 
 if TYPE_CHECKING:
     from sparkserve.engine.record import Run
@@ -58,10 +58,10 @@ def test_no_nix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.
 def test_no_way_to_write(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, id: str
 ) -> None:
-    def nodes(fleet: str) -> None:
+    def find(fleet: str) -> None:
         raise OSError(number, "no", "/some/file")
 
-    monkeypatch.setattr(single, "nodes", nodes)
+    monkeypatch.setattr(fleets, "find", find)
     error = said(capsys, "status")
     assert (error["error"], error["where"]) == (id, "/some/file")
 
@@ -71,10 +71,10 @@ def test_no_way_to_write(
 def test_full_disk_wherever_it_is_met(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int, file: str | None
 ) -> None:
-    def nodes(fleet: str) -> None:
+    def find(fleet: str) -> None:
         raise OSError(number, "no", file)
 
-    monkeypatch.setattr(single, "nodes", nodes)
+    monkeypatch.setattr(fleets, "find", find)
     error = said(capsys, "status")
     assert (error["error"], error["where"]) == ("HOST.DISK", file or "this machine")
 
@@ -114,14 +114,14 @@ def test_smoke_gives_its_answer_when_its_time_cannot_be_written(
     process = procfs.find(os.getpid())
     assert process is not None
     run = engine_values.run(process).model_copy(update={"canary": Canary(at=0, seconds=1)})
-    files = NodeFiles(tmp_path, "local-single", "spark-0")
+    files = NodeFiles(checkout.state(), DEFAULT_FLEET, "spark-0")
     files.prepare()
+    files.log.touch()
     files.save(run)
 
     def no_room(self: NodeFiles, run: Run) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(single, "nodes", lambda fleet: [files])
     monkeypatch.setattr(status, "state", lambda run: "ready")
     monkeypatch.setattr(smoke, "check", lambda endpoint, model: {"answer": "Paris", "seconds": 1.0})
     monkeypatch.setattr(NodeFiles, "save", no_room)

@@ -32,6 +32,6 @@ status=$(./sparkserve status --json)
 echo "{\"kind\": \"again\", \"seconds\": $seconds, \"up\": $(<up.json), \"smoke\": $smoke, \"decode\": $decode,
   \"status\": $status}" | record
 ./sparkserve down
-closure=$(./sparkserve nix eval --raw ".#packages.x86_64-linux.host-$SPARKSERVE_FLEET-spark-0.outPath")
+closure=$(./sparkserve nix eval --raw ".#hosts.$SPARKSERVE_FLEET.spark-0.outPath")
 echo "{\"kind\": \"size\", \"store_bytes\": $(du -sb /nix/store | cut -f1),
   \"closure_bytes\": $(./sparkserve nix path-info -S "$closure" | awk '{ print $2 }')}" | record

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,12 @@ if TYPE_CHECKING:
 P = "/nix/store/00000000000000000000000000000000-host"
 HOLD = 'mkdir -p "$1" && ln -sfn "$3" "$1/.$2" && mv -T "$1/.$2" "$1/$2"'
 STOP = 'for unit; do systemctl cat "$unit" >/dev/null 2>&1 || continue; systemctl stop "$unit" || exit; done'
+UNVERIFIED = (
+    'all=$(nix-store --query --requisites "$1") || exit; '
+    'if [ -e "$2" ]; then echo "$all" | grep -vxFf "$2"; else echo "$all"; fi; :'
+)
+FOLLOW = 'exec 3<&0; "$@" 3<&- & i=$!; { cat <&3; kill "$i"; } >/dev/null 2>&1 & wait "$i"'
+NOTE = 'file=$1; shift; mkdir -p "${file%/*}" && printf "%s\\n" "$@" >>"$file"'
 RESTORE = (
     'new="/nix/store/.sparkserve-$$" && rm -rf "$new" && nix-store --restore "$new" && '
     'chmod -R a-w "$new" && rm -rf "$1" && mv -T "$new" "$1" && sync -f /nix/store'
@@ -25,11 +33,10 @@ LINES = [
     (commands.hold("incoming", P), 2, f"sh -c '{HOLD}' hold /nix/var/nix/gcroots/sparkserve incoming {P}"),
     (commands.release("incoming"), 2, "rm -f /nix/var/nix/gcroots/sparkserve/incoming"),
     (commands.sync("/nix/store"), 2, "sync -f /nix/store"),
-    (commands.verify(P), 1, "nix --extra-experimental-features nix-command "
-     f"store verify --recursive --no-trust {P}"),
-    (commands.was_verified(P), 1, f"grep -qxF {P} /run/sparkserve/verified"),
-    (commands.note_verified(P), 2, f"""sh -c 'mkdir -p "${{1%/*}}" && echo "$2" >>"$1"' \
-note /run/sparkserve/verified {P}"""),
+    (commands.verify(P, "/q"), 1, "nix --extra-experimental-features nix-command "
+     f"store verify --no-trust {P} /q"),
+    (commands.unverified(P), 1, f"sh -c '{UNVERIFIED}' unverified {P} /run/sparkserve/verified"),
+    (commands.note_verified(P, "/q"), 2, f"sh -c '{NOTE}' note /run/sparkserve/verified {P} /q"),
     (commands.restore(P), 2, f"sh -c '{RESTORE}' restore {P}"),
     (commands.set_profile(P), 2, f"nix-env --profile /nix/var/nix/profiles/sparkserve --set {P}"),
     (commands.current(), 1, "readlink -e /nix/var/nix/profiles/sparkserve"),
@@ -41,6 +48,16 @@ note /run/sparkserve/verified {P}"""),
      "/nix/var/nix/profiles/sparkserve stop"),
     (commands.wait_group("1/up", 10), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank wait "
      "/nix/var/nix/profiles/sparkserve 1/up --seconds 10"),
+    (commands.look(), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank look "
+     "/nix/var/nix/profiles/sparkserve"),
+    (commands.boot_log(50), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --lines 50"),
+    (commands.boot_log(50, follow=True, after="7:1234"), 1,
+     "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --after 7:1234 --follow"),
+    (commands.journal("a.service", 9), 1,
+     "journalctl --quiet --output=json --output-fields=MESSAGE --unit=a.service --lines=9"),
+    (commands.journal("a.service", 9, follow=True, after="s=1;i=2"), 1,
+     f"sh -c '{FOLLOW}' follow journalctl --quiet --output=json --output-fields=MESSAGE --unit=a.service "
+     "--no-tail '--after-cursor=s=1;i=2' --follow"),
     (commands.shown_units("a.service", "b.service"), 1,
      "systemctl show --property=Id,ActiveState,ExecStart,NeedDaemonReload a.service b.service"),
     (commands.start_units("a.service"), 2,
@@ -95,3 +112,51 @@ def test_generations_lists_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "sparkserve").symlink_to("sparkserve-12-link")
     out = subprocess.run(ask.argv, capture_output=True, text=True, check=True).stdout
     assert sorted(out.splitlines()) == ["1 /nix/store/a", "12 /nix/store/b", "current 12"]
+
+
+def test_what_is_verified_is_noted_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "VERIFIED", str(tmp_path / "run/verified"))
+    query = tmp_path / "nix-store"
+    query.write_text(f"#!{shutil.which('sh')}\nprintf '/nix/store/a\\n/nix/store/ab\\n/nix/store/c\\n'\n")
+    query.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def left() -> list[str]:
+        argv = commands.unverified(P).argv
+        return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
+
+    assert left() == ["/nix/store/a", "/nix/store/ab", "/nix/store/c"]
+    subprocess.run(commands.note_verified("/nix/store/a").argv, check=True)
+    assert left() == ["/nix/store/ab", "/nix/store/c"]
+    subprocess.run(commands.note_verified("/nix/store/ab", "/nix/store/c").argv, check=True)
+    assert left() == []
+    query.write_text(f"#!{shutil.which('sh')}\nexit 1\n")  # the closure is not there
+    assert subprocess.run(commands.unverified(P).argv).returncode == 1
+
+
+def test_a_followed_journal_ends_with_its_stdin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = tmp_path / "journalctl"
+    journal.write_text(f"#!{shutil.which('sh')}\necho $$\nexec sleep 60\n")
+    journal.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    argv = commands.journal("a.service", 9, follow=True).argv
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None and child.stdout is not None
+        pid = int(child.stdout.readline())
+        os.kill(pid, 0)
+        child.stdin.close()
+        child.wait(20)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_followed_journal_that_ends_is_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = tmp_path / "journalctl"
+    journal.write_text(f"#!{shutil.which('sh')}\nexit 7\n")
+    journal.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    argv = commands.journal("a.service", 9, follow=True).argv
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.read() == b""  # also nothing else holds it open
+        assert child.wait(20) == 7

@@ -93,3 +93,48 @@ def test_recorded_answers_by_node_and_line() -> None:
     assert [made.run(node, commands.reads("true")).code for node in ("a", "b")] == [1, 2]
     assert made.run("a", commands.reads("other")) == Result(0)
     assert made.of("a") == ["true", "other"]
+
+
+def test_lines_come_as_they_are_written_and_closing_ends_the_command(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    script = f'case "$*" in *"-O exit"*) exit; esac; echo $$ >{tmp_path}/pid; echo one; exec sleep 60'
+    with SSH(config, env=fake_ssh(tmp_path / "bin", script)) as made:
+        for end in ("close of the iterator", "close of the runner"):
+            lines = made.lines("spark-1", commands.reads("true"))
+            assert next(lines) == "one"
+            pid = int((tmp_path / "pid").read_text())
+            if end == "close of the iterator":
+                lines.close()
+            else:
+                made.close()
+                with pytest.raises(SparkserveError):
+                    next(lines)
+            with pytest.raises(ProcessLookupError):
+                os.kill(pid, 0)
+
+
+def test_the_stdin_of_lines_is_open_until_the_iterator_ends(tmp_path: Path) -> None:
+    script = f"trap '' TERM; readlink /proc/$$/fd/0; cat; echo ended >{tmp_path}/ended"
+    lines = Local().lines("here", commands.reads("sh", "-c", script))
+    assert next(lines).startswith("pipe:")
+    lines.close()
+    assert (tmp_path / "ended").exists()
+
+
+def test_lines_of_a_command_that_fails(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    text = "Connection to spark-1 closed by remote host."
+    with SSH(config, env=fake_ssh(tmp_path / "bin", f"echo one; echo '{text}' >&2; exit 255")) as made:
+        lines = made.lines("spark-1", commands.reads("true"))
+        assert next(lines) == "one"
+        with pytest.raises(SparkserveError, match="closed by remote host") as caught:
+            next(lines)
+        assert caught.value.id == "NODE.UNREACHABLE"
+    with pytest.raises(SparkserveError, match="exit code 3: no") as caught:
+        list(Local().lines("here", commands.reads("sh", "-c", "echo no >&2; exit 3")))
+    assert caught.value.id == "NODE.COMMAND"
+    assert list(Local().lines("here", commands.reads("echo", "a"))) == ["a"]
+    with pytest.raises(SparkserveError, match="at most reads hosts"):
+        Local().lines("here", commands.changes("touch", "x"))

@@ -17,7 +17,8 @@ PATH = Path("/nix/store/00000000000000000000000000000000-host")
 LAYER = "/nix/store/11111111111111111111111111111111-layer"
 NODES = {"spark-0": PATH, "spark-1": PATH}
 Answers = dict[tuple[str, str] | str, Result]
-NOT_YET: Answers = {commands.was_verified(str(PATH)).line(): Result(1)}
+PATHS = [LAYER, str(PATH)]
+NOT_YET: Answers = {commands.unverified(str(PATH)).line(): Result(0, "\n".join(PATHS) + "\n")}
 
 
 def lines(*made: commands.Command) -> list[str]:
@@ -32,16 +33,18 @@ def test_held_copied_synced_and_read_before_anything_else() -> None:
             commands.hold("incoming", str(PATH)),
             commands.copy_closure(node, str(PATH)),
             commands.sync("/nix/store"),
-            commands.was_verified(str(PATH)),
-            commands.verify(str(PATH)),
-            commands.note_verified(str(PATH)),
+            commands.unverified(str(PATH)),
+            commands.verify(*PATHS),
+            commands.note_verified(*PATHS),
         )
 
 
-def test_verified_once_per_power_on() -> None:
-    runner = Recorded()
-    deliver.deliver(runner, {"spark-0": PATH})
-    assert commands.verify(str(PATH)).line() not in runner.of("spark-0")
+def test_a_path_is_verified_once_per_power_on() -> None:
+    for left in ([], [str(PATH)]):
+        runner = Recorded({commands.unverified(str(PATH)).line(): Result(0, "".join(left))})
+        deliver.deliver(runner, {"spark-0": PATH})
+        read = [line for line in runner.of("spark-0") if " verify " in line]
+        assert read == [commands.verify(*left).line() for _ in left]
 
 
 class Damaged(Recorded):
@@ -55,7 +58,7 @@ class Damaged(Recorded):
         result = super().run(node, command, **given)
         if command == commands.restore(LAYER):
             self.times -= 1
-        if command == commands.verify(str(PATH)) and self.times > 0:
+        if command == commands.verify(*PATHS) and self.times > 0:
             return Result(2, "", self.text)
         return result
 
@@ -71,10 +74,10 @@ def test_what_is_damaged_is_sent_again_and_read_again(text: str) -> None:
     runner = Damaged(1, text)
     deliver.deliver(runner, {"spark-0": PATH})
     assert runner.of("spark-0")[4:] == [
-        commands.verify(str(PATH)).line(),
+        commands.verify(*PATHS).line(),
         f"nix-store --dump {LAYER} | {commands.restore(LAYER).line()}",
-        commands.verify(str(PATH)).line(),
-        commands.note_verified(str(PATH)).line(),
+        commands.verify(*PATHS).line(),
+        commands.note_verified(*PATHS).line(),
     ]
 
 

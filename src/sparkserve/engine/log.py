@@ -78,21 +78,26 @@ def follow(path: Path, count: int) -> Iterator[str]:
 
     Ends when nobody reads stdout any more, which a write would notice only at the next line.
     """
-    reader = select.poll()
-    reader.register(sys.stdout.fileno(), 0)
     file = path.open(errors="replace")
     try:
         yield from deque((line.rstrip("\n") for line in file), maxlen=count)
         while True:
             if line := file.readline():
                 yield line.rstrip("\n")
-            elif reader.poll(POLL_MS):
+            elif unread(POLL_MS):
                 return
             elif _inode(path) not in (None, os.fstat(file.fileno()).st_ino):
                 file.close()
                 file = path.open(errors="replace")
     finally:
         file.close()
+
+
+def unread(milliseconds: int = 0) -> bool:
+    """Wait so long; True, at once, when nobody reads stdout any more."""
+    reader = select.poll()
+    reader.register(sys.stdout.fileno(), 0)
+    return bool(reader.poll(milliseconds))
 
 
 def _inode(path: Path) -> int | None:

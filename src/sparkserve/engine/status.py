@@ -13,14 +13,6 @@ if TYPE_CHECKING:
 
 HEALTH_S = 5.0
 
-ADVICE = {
-    "stopped": "Start it with: ./sparkserve up.",
-    "starting": "Wait until its ./sparkserve up is done.",
-    "abandoned": "The up that waited for its first answer is gone. ./sparkserve up waits on.",
-    "silent": "It was ready and answers no more. ./sparkserve up replaces it; see ./sparkserve logs.",
-    "dead": "It ended by itself: see ./sparkserve logs. ./sparkserve up cleans up and starts again.",
-}
-
 
 def report(files: NodeFiles) -> dict[str, str | int | float | None]:
     """State and figures of one node, as `status --json` prints them.
@@ -47,7 +39,7 @@ def report(files: NodeFiles) -> dict[str, str | int | float | None]:
 
 
 def state(run: Run, *, health_s: float = HEALTH_S) -> str:
-    """`ready` or a key of `ADVICE`; a ready engine gets `health_s` seconds to answer /health."""
+    """In one word (docs: `status --help`); a ready engine gets `health_s` seconds to answer /health."""
     if not run.alive():
         return "dead"
     if run.canary is None:

@@ -18,12 +18,12 @@ ANSWER_S = 10.0
 LOOK_S = 0.3
 
 
-def ask(plan: Plan, what: Literal["status", "start", "stop"]) -> protocol.Status:
+def ask(plan: Plan, what: Literal["status", "start", "stop"], seconds: float = ANSWER_S) -> protocol.Status:
     """Say `what` to the controller of `plan`'s fleet; its status right afterwards.
 
-    Raises `GROUP.STATE` when no controller answers.
+    Raises `GROUP.STATE` when no controller answers within `seconds`.
     """
-    return asyncio.run(_ask(plan, what))
+    return asyncio.run(_ask(plan, what, seconds))
 
 
 def wait(plan: Plan, seen: str, seconds: float) -> protocol.Status:
@@ -34,15 +34,15 @@ def wait(plan: Plan, seen: str, seconds: float) -> protocol.Status:
     return status
 
 
-async def _ask(plan: Plan, what: Literal["status", "start", "stop"]) -> protocol.Status:
+async def _ask(plan: Plan, what: Literal["status", "start", "stop"], seconds: float) -> protocol.Status:
     fabric, group = parts(plan)
     head = str(plan.fleet.nodes[0].address)
     problem = ""
     try:
-        channel = await connect(head, group.control_port, ANSWER_S, str(fabric.management.address))
+        channel = await connect(head, group.control_port, seconds, str(fabric.management.address))
         try:
             await channel.send(protocol.Ask(what=what))
-            answer = await channel.receive(ANSWER_S)
+            answer = await channel.receive(seconds)
         finally:
             await channel.close()
         if isinstance(answer, protocol.Status):

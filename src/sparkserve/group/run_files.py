@@ -21,6 +21,14 @@ def note_engine(path: Path, number: int, engine: Process | None) -> None:
     part.replace(path)
 
 
+def boot(path: Path) -> int | None:
+    """The boot that the supervisor was last told to take part in."""
+    try:
+        return int(json.loads(path.read_text())["boot"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def engine(path: Path) -> Process | None:
     """The engine that runs on this node, if any."""
     try:

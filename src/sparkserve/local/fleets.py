@@ -1,15 +1,36 @@
-"""Fleets on this machine, of one node or of several: `up`, `down` and `status` come here."""
+"""Fleets on this machine, of one node or of several: what the commands for either ask, in one form.
+
+`up` goes by what the fleet's files say, the others by what is there: files may have changed, or be gone.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from sparkserve import checkout, disk
 from sparkserve.fleet import plans
+from sparkserve.local import lock
 from sparkserve.output import phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator
+
+Part = Literal["engine", "supervisor", "front"]
+
+# What a state means and what to do about it; "ready" needs no advice.
+ADVICE = {
+    "stopped": "Start it with: ./sparkserve up.",
+    "starting": "Wait until its ./sparkserve up is done.",
+    "abandoned": "The up that waited for its first answer is gone. ./sparkserve up waits on.",
+    "silent": "It was ready and answers no more. ./sparkserve up replaces it; see ./sparkserve logs.",
+    "dead": "It ended by itself: see ./sparkserve logs. ./sparkserve up cleans up and starts again.",
+    "off": "./sparkserve up powers it on.",
+    "unreachable": "It is on and does not answer over ssh.",
+    "lost": "It is not part of the group. ./sparkserve up brings the group back.",
+    "proving": "It is up and its first token is awaited: seconds.",
+    "draining": "It lets requests end and stops.",
+    "down": "Its group does not run. ./sparkserve up starts it; see ./sparkserve logs.",
+}
 
 
 class Up(NamedTuple):
@@ -27,12 +48,39 @@ class Up(NamedTuple):
 
 
 class Serving(NamedTuple):
-    """Who answers for a fleet: `state` is `ready` or what it is in; `answered` notes an answer's seconds."""
+    """Who answers for a fleet: `state` is `ready` or a key of `ADVICE`, `reason` why, if anybody knows.
+
+    `answered` notes the seconds of an answer.
+    """
 
     state: str
+    reason: str
     endpoint: str
     model: str
-    answered: Callable[[float], object]
+    answered: Callable[[float], object] = lambda seconds: None
+
+
+class There(Protocol):
+    """A fleet as it is on this machine: engines, nodes, or nothing but old logs."""
+
+    def take_down(self) -> bool:
+        """Stop it; False when nothing ran. The caller holds the fleet's lock."""
+        ...
+
+    def report(self) -> list[dict[str, Any]]:
+        """Each node, as `status --json` prints it."""
+        ...
+
+    def serving(self) -> Serving:
+        """Who answers for it."""
+        ...
+
+    def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:
+        """The last lines of each node's newest log, each with the node's name when there are several.
+
+        `follow` goes on with new ones, over new starts, until nobody reads stdout any more.
+        """
+        ...
 
 
 def bring_up(fleet: str) -> Up:
@@ -45,30 +93,14 @@ def bring_up(fleet: str) -> Up:
 
 
 def take_down(fleet: str) -> bool:
-    """Stop `fleet`, also one whose files are gone; False when there was nothing."""
+    """Stop `fleet`, also one whose files are gone; False when there was nothing. Raises `FLEET.NAME`."""
+    find(fleet)  # a lock is made only of what can be a name
+    with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
+        return find(fleet).take_down()  # now: an `up` that had the lock has made what there is
+
+
+def find(fleet: str) -> There:
+    """`fleet` as it is on this machine. Raises `FLEET.NAME` for a name that no fleet has or had."""
     from sparkserve.local import several, single
 
-    return several.take_down(fleet) or single.take_down(fleet)
-
-
-def report(fleet: str) -> list[dict[str, Any]]:
-    """The state of every node. Raises `FLEET.NAME`."""
-    from sparkserve.engine import status
-    from sparkserve.local import several, single
-
-    if several.exists(fleet):
-        return several.report(fleet)
-    return [status.report(files) for files in single.nodes(fleet)]
-
-
-def serving(fleet: str) -> Serving:
-    """Who answers for `fleet`. Raises `FLEET.NAME`."""
-    from sparkserve.engine import status
-    from sparkserve.local import several, single
-
-    if several.exists(fleet):
-        return several.serving(fleet)
-    for files in single.nodes(fleet):
-        if run := files.load():
-            return Serving(status.state(run), run.endpoint, run.model, partial(files.answered, run))
-    return Serving("stopped", "", "", lambda seconds: None)
+    return several.Nodes(fleet) if several.exists(fleet) else single.Engine(fleet)

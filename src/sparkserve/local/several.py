@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from sparkserve import checkout, commands, disk, nix
 from sparkserve.commands import Safety
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import plans
-from sparkserve.local import lock, namespaces, triangle
+from sparkserve.group.look import Look
+from sparkserve.interrupts import uninterrupted
+from sparkserve.local import group_logs, group_rows, health, lock, namespaces, power, triangle
 from sparkserve.local.fleets import Serving, Up
+from sparkserve.local.group_rows import Missing
 from sparkserve.output import console, phase
-from sparkserve.runner import SSH, Runner
+from sparkserve.runner import SSH
 from sparkserve.transport import deliver, rollout
 from sparkserve.transport.addressed import addressed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
     from pathlib import Path
 
     from sparkserve.group.protocol import Status
+    from sparkserve.local.fleets import Part
     from sparkserve.local.record import Fleet
     from sparkserve.plan import Plan
+    from sparkserve.runner import Runner
 
 HEALTHY_S = 60.0  # from "up" to the front's first token, on cores that three ranks share
 
@@ -45,34 +54,25 @@ def bring_up(found: Sequence[Plan]) -> Up:
                 fleet = triangle.power_on(found)
             seconds["nodes"] = time.monotonic() - begin
             begin = time.monotonic()
-            with _runner(fleet) as runner:
+            with closing(connect(fleet, Safety.STOPS_SERVING)) as runner:
                 deliver.deliver(runner, closures)
                 seconds["copy"] = time.monotonic() - begin
                 begin = time.monotonic()
-                already = not rollout.put_into_effect(runner, closures) and _state(runner, head) == "up"
-                status = rollout.start_group(runner, head.node.name)
-            _wait_until_healthy(head)
+                try:
+                    already = not rollout.put_into_effect(runner, closures) and _state(runner, head) == "up"
+                    status = rollout.start_group(runner, head.node.name)
+                    health.wait(head.serving.endpoint, HEALTHY_S)
+                except SparkserveError:
+                    if not were_on:
+                        group_logs.keep(runner, fleet, checkout.state())
+                    raise
             seconds["ready"] = time.monotonic() - begin
         except BaseException:
             if not were_on:
-                triangle.down(name)
+                with uninterrupted():
+                    triangle.down(name)
             raise
     return Up(head.serving.model, head.serving.endpoint, status.fleet_id, already, None, seconds)
-
-
-def take_down(fleet: str) -> bool:
-    """Drain the group and end the nodes; False when there are none. Their disks stay."""
-    if not exists(fleet):
-        return False
-    with lock.held(checkout.state(), fleet):
-        try:
-            there = triangle.load(fleet)
-            with phase(f"Drain {fleet}"), _runner(there) as runner:
-                rollout.stop(runner, dict.fromkeys(there.nodes))
-        except SparkserveError as error:
-            console.print(f"Not drained: {error}")
-        with phase(f"Power off the nodes of {fleet}"):
-            return triangle.down(fleet)
 
 
 def exists(fleet: str) -> bool:
@@ -80,45 +80,78 @@ def exists(fleet: str) -> bool:
     return triangle.exists(fleet)
 
 
-def report(fleet: str) -> list[dict[str, Any]]:
-    """Each node: `ready` when its rank serves in a group that is up, else what it is in, and why."""
-    there = triangle.load(fleet)
-    with _runner(there) as runner:
-        status = rollout.status(runner, there.nodes[0])
-    rows = []
-    for node in triangle.status(fleet).nodes:
-        rank = next((rank for rank in status.ranks if rank.node == node.node), None) if status else None
-        row: dict[str, Any] = {"node": node.node, "endpoint": there.plans[0].serving.endpoint}
-        if not node.on:
-            row |= {"state": "off"}
-        elif status is None or rank is None or not rank.connected:
-            row |= {"state": "lost", "reason": "its supervisor is out of reach"}
+class Nodes:
+    """A fleet whose nodes are there, or something that is left of them."""
+
+    def __init__(self, fleet: str) -> None:
+        self._name = fleet
+
+    def take_down(self) -> bool:
+        """Drain the group and end the nodes. Their disks stay, and the ends of their logs here."""
+        try:
+            there = triangle.load(self._name)
+        except SparkserveError as error:
+            console.print(f"Not drained: {error}", markup=False)
         else:
-            state = "ready" if status.state == "up" else status.state
-            row |= {"state": state, "fleet_id": status.fleet_id, "reason": rank.trouble or status.reason}
-            row |= {"phase": rank.phase, "uptime_s": time.time() - status.since if state == "ready" else None}
-        rows.append(row)
-    return rows
+            self._drain(there)
+        with phase(f"Power off the nodes of {self._name}"):
+            return triangle.down(self._name)
+
+    def _drain(self, there: Fleet) -> None:
+        with closing(connect(there, Safety.STOPS_SERVING)) as runner:
+            try:
+                with phase(f"Drain {self._name}"):
+                    rollout.stop(runner, dict.fromkeys(there.nodes))
+            except SparkserveError as error:
+                console.print(f"Not drained: {error}", markup=False)
+            group_logs.keep(runner, there, checkout.state())
+
+    def report(self) -> list[dict[str, Any]]:
+        """See `There.report`. All nodes are asked at once, each for ten seconds at most."""
+        there = triangle.load(self._name)
+        looks: dict[str, Look | Missing] = dict.fromkeys(there.nodes, group_rows.OFF)
+        on = [node for node in there.nodes if power.init(there, node) is not None]
+        with closing(connect(there)) as runner, ThreadPoolExecutor(1) as pool:
+            endpoint = pool.submit(health.ask, there.plans[0].serving.endpoint)
+
+            def work(node: str) -> None:
+                looks[node] = _look(runner, node)
+
+            deliver.parallel(runner, dict.fromkeys(on), work)
+        return group_rows.rows(there.plans[0], looks, endpoint.result())
+
+    def serving(self) -> Serving:
+        """See `There.serving`: the front answers for the group."""
+        serving = triangle.load(self._name).plans[0].serving
+        verdict, reason, _ = health.ask(serving.endpoint)
+        state = "ready" if verdict == "ok" else verdict or "silent"
+        return Serving(state, reason, serving.endpoint, serving.model)
+
+    def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:
+        """See `There.logs`."""
+        there = triangle.load(self._name)
+        nodes = [there.plan(node).node.name] if node else there.nodes[:1] if part == "front" else there.nodes
+        with closing(connect(there)) as runner:
+            found = group_logs.read(runner, nodes, part, lines, follow=follow)
+            with closing(found):
+                for name, line in found:
+                    yield line if len(nodes) == 1 else f"{name} | {line}"
 
 
-def serving(fleet: str) -> Serving:
-    """Who answers for the group: its front, which has a canary of its own."""
-    serving = triangle.load(fleet).plans[0].serving
-    states = [row["state"] for row in report(fleet)]
-    state = "ready" if all(state == "ready" for state in states) else "starting"
-    return Serving(state, serving.endpoint, serving.model, lambda seconds: None)
+def connect(fleet: Fleet, allow: Safety = Safety.READS_HOSTS) -> Runner:
+    """The way to the nodes."""
+    return SSH(fleet.ssh_config, allow, fleet.environment)
 
 
-def logs(fleet: str, lines: int) -> dict[str, list[str]]:
-    """The last lines of every rank's newest boot, by node; a node that has none is left out."""
-    there = triangle.load(fleet)
-    with _runner(there) as runner:
-        results = {node: runner.run(node, commands.rank_log(lines)) for node in there.nodes}
-    return {node: result.out.splitlines() for node, result in results.items() if result.code == 0}
-
-
-def _runner(fleet: Fleet) -> SSH:
-    return SSH(fleet.ssh_config, Safety.STOPS_SERVING, fleet.environment)
+def _look(runner: Runner, node: str) -> Look | Missing:
+    try:
+        result = runner.run(node, commands.look())
+        return Look.model_validate_json(result.out)
+    except SparkserveError as error:
+        return Missing("unreachable", error.found)
+    except ValidationError:
+        said = result.err.strip().splitlines()[-1:]
+        return Missing("lost", f"it has no sparkserve of this version ({''.join(said) or 'no message'})")
 
 
 def _build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
@@ -140,29 +173,3 @@ def _build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
 def _state(runner: Runner, head: Plan) -> str:
     status: Status | None = rollout.status(runner, head.node.name)
     return status.state if status else "down"
-
-
-def _wait_until_healthy(head: Plan) -> None:
-    """Wait until the front has seen a token. Raises `ENGINE.READY`."""
-    import httpx
-
-    url = f"{head.serving.endpoint}/health"
-    found = "no answer"
-    begin = time.monotonic()
-    with phase("Wait for a real answer"):
-        while time.monotonic() - begin < HEALTHY_S:
-            try:
-                answer = httpx.get(url, timeout=5.0)
-                if answer.status_code == 200:
-                    return
-                found = f"{answer.status_code} {answer.text[:200]}"
-            except httpx.HTTPError as error:
-                found = str(error) or type(error).__name__
-            time.sleep(0.2)
-    raise SparkserveError(
-        "ENGINE.READY",
-        expected=f"a token from the whole group within {HEALTHY_S:.0f} s",
-        found=found,
-        where=url,
-        do="./sparkserve status says which rank it waits for.",
-    )

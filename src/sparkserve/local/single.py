@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from sparkserve import checkout, disk, nix
 from sparkserve.engine import closure as closures
-from sparkserve.engine import process, procfs
+from sparkserve.engine import log, process, procfs, status
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import names, plans
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import lock, namespaces, port
-from sparkserve.local.fleets import Up
+from sparkserve.local.fleets import Serving, Up
 from sparkserve.output import console, phase
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
     from pathlib import Path
 
     from sparkserve.engine.record import Run
+    from sparkserve.local.fleets import Part
     from sparkserve.plan import Plan
 
 
@@ -58,28 +61,67 @@ def bring_up(plan: Plan) -> Up:
         return _up(_launch(plan, closure, path, files, seconds), False, seconds)
 
 
-def take_down(fleet: str) -> bool:
-    """Stop the fleet and clean up what a crash left. False when there was nothing."""
-    found = False
-    with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
-        for files in nodes(fleet):
+class Engine:
+    """A fleet whose engine is or was on this machine itself, or whose nodes are down."""
+
+    def __init__(self, fleet: str) -> None:
+        """Raises `FLEET.NAME` for a name that no fleet has or had."""
+        self._name = fleet
+        folder = checkout.state() / "log" / fleet
+        # A fleet whose files are deleted may still run.
+        if not (names.PATTERN.fullmatch(fleet) and folder.is_dir()):
+            names.file(fleet)
+        self._nodes = [NodeFiles(checkout.state(), fleet, log.stem) for log in sorted(folder.glob("*.log"))]
+
+    def take_down(self) -> bool:
+        """Stop the engine and clean up what a crash left. False when there was nothing."""
+        found = False
+        for files in self._nodes:
             run, lost = _recorded(files)
             found = found or lost or run is not None
             if run is None:
                 continue
             what = "Stop" if run.alive() else "Clean up after the dead engine of"
-            with phase(f"{what} {fleet}/{files.node}") as detail:
+            with phase(f"{what} {self._name}/{files.node}") as detail:
                 process.stop(run, files, detail)
-    return found
+        return found
 
+    def report(self) -> list[dict[str, Any]]:
+        """See `There.report`."""
+        return [status.report(files) for files in self._nodes]
 
-def nodes(fleet: str) -> list[NodeFiles]:
-    """The nodes of `fleet` that have or had an engine. Raises `FLEET.NAME` for a name that no fleet has."""
-    folder = checkout.state() / "log" / fleet
-    # A fleet whose files are deleted may still run.
-    if not (names.PATTERN.fullmatch(fleet) and folder.is_dir()):
-        names.file(fleet)
-    return [NodeFiles(checkout.state(), fleet, log.stem) for log in sorted(folder.glob("*.log"))]
+    def serving(self) -> Serving:
+        """See `There.serving`."""
+        for files in self._nodes:
+            if run := files.load():
+                answered = partial(files.answered, run)
+                return Serving(status.state(run), "", run.endpoint, run.model, answered)
+        return Serving("stopped", "", "", "")
+
+    def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:
+        """See `There.logs`. Of nodes that are down there is what was kept of their logs."""
+        found = [files for files in self._nodes if node in (None, files.node)]
+        if part != "engine":
+            raise self._no_log(f"only the engine's: its {part} is on nodes, which are not on")
+        if not found:
+            raise self._no_log("no log")
+        if follow and len(found) > 1:
+            raise self._no_log("nodes that are down")
+        if follow:
+            yield from log.follow(found[0].log, lines)
+            return
+        for files in found:
+            begin = f"{files.node} | " if len(found) > 1 else ""
+            yield from (f"{begin}{line}" for line in log.last_lines(files.log, lines))
+
+    def _no_log(self, found: str) -> SparkserveError:
+        return SparkserveError(
+            "ENGINE.STATE",
+            expected="a fleet that has the log asked for",
+            found=found,
+            where=self._name,
+            do="Start it with: ./sparkserve up.",
+        )
 
 
 def _up(run: Run, already: bool, seconds: dict[str, float]) -> Up:
@@ -114,8 +156,6 @@ def _running(files: NodeFiles) -> Run | None:
 
 def _is_silent(run: Run) -> bool:
     """Whether an engine that was ready answers no more. A busy one gets some seconds."""
-    from sparkserve.engine import status
-
     with phase("Ask the running engine"):
         return status.state(run, health_s=SILENT_S) == "silent"
 

@@ -22,13 +22,16 @@ _PATHS_PER_CALL = 1000
 _BLOCK = 1 << 20
 
 
-def fixed_path(name: str, sha256: str, *, recursive: bool = False) -> str:
+def fixed_path(
+    name: str, sha256: str, *, recursive: bool = False, references: Iterable[str] = (), itself: bool = False
+) -> str:
     """The store path of content that has the hex hash `sha256` under `name`.
 
-    For `recursive` the hash is of the content's NAR. Same rule as `nix-store --print-fixed-path`.
+    For `recursive` the hash is of the content's NAR, and it may have `references` to other paths, and to
+    `itself`. Same rule as `nix-store --print-fixed-path`.
     """
     if recursive:
-        kind, inner = "source", sha256
+        kind, inner = ":".join(["source", *sorted(references), *(["self"] if itself else [])]), sha256
     else:
         kind, inner = "output:out", hashlib.sha256(f"fixed:out:sha256:{sha256}:".encode()).hexdigest()
     digest = hashlib.sha256(f"{kind}:sha256:{inner}:{STORE}:{name}".encode()).digest()

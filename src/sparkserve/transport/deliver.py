@@ -18,7 +18,7 @@ from sparkserve.output import console, phase
 from sparkserve.runner import check, failed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from sparkserve.runner import Runner
@@ -99,19 +99,20 @@ def _deliver(runner: Runner, node: str, path: Path, say: Callable[[str], None]) 
 
     runner.send(node, path, line)
     check(runner, node, commands.sync("/nix/store"))
-    if runner.run(node, commands.was_verified(str(path))).code != 0:
+    # What an earlier closure had too is read once for each time that the power comes on.
+    if paths := check(runner, node, commands.unverified(str(path))).split():
         say("verifying")
-        _verify(runner, node, path, say)
-        check(runner, node, commands.note_verified(str(path)))
+        _verify(runner, node, paths, say)
+        check(runner, node, commands.note_verified(*paths))
 
 
-def _verify(runner: Runner, node: str, path: Path, say: Callable[[str], None]) -> None:
-    """Read all contents on the node, send again what is damaged, read again."""
-    damaged = _damaged(runner, node, path)
+def _verify(runner: Runner, node: str, paths: Sequence[str], say: Callable[[str], None]) -> None:
+    """Read all contents of `paths` on the node, send again what is damaged, read again."""
+    damaged = _damaged(runner, node, paths)
     for number, each in enumerate(damaged, 1):
         say(f"repairing path {number} of {len(damaged)}")
         check(runner, node, commands.restore(each), feed=["nix-store", "--dump", each])
-    if damaged and (still := _damaged(runner, node, path)):
+    if damaged and (still := _damaged(runner, node, paths)):
         raise SparkserveError(
             "NODE.STORE",
             expected="the copied closure, byte for byte",
@@ -121,9 +122,9 @@ def _verify(runner: Runner, node: str, path: Path, say: Callable[[str], None]) -
         )
 
 
-def _damaged(runner: Runner, node: str, path: Path) -> list[str]:
-    """The paths of the closure whose contents are not what the node's database says."""
-    command = commands.verify(str(path))
+def _damaged(runner: Runner, node: str, paths: Sequence[str]) -> list[str]:
+    """Those of `paths` whose contents are not what the node's database says."""
+    command = commands.verify(*paths)
     result = runner.run(node, command)
     if result.code == 0:
         return []

@@ -123,7 +123,7 @@ def test_a_power_cut_after_the_copy_is_seen_and_repaired(fleet: Fleet, runner: S
     assert ssh(fleet, node, f"nix-store --check-validity {lower} && stat -c %s {lower}/zeros") == "0"
     deliver.deliver(runner, {node: path})
     assert ssh(fleet, node, f"stat -c '%s %a' {lower}/zeros") == "65536 444"
-    assert runner.run(node, commands.verify(str(path))).code == 0
+    assert runner.run(node, commands.verify(str(path), lower)).code == 0
 
 
 def test_a_lost_file_is_repaired_too(fleet: Fleet, runner: SSH, build: Build) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Literal
 
 import click
 
@@ -16,36 +17,35 @@ from sparkserve.cli import options
 
     ./sparkserve logs -f
 
-The log of the start before the last one lies beside it, with the suffix .1."""
+    ./sparkserve logs --node spark-1 --part supervisor
+
+Of several nodes each line begins with its node. Parts beside the engine, on nodes: the supervisor (why a boot
+ended) and the head's front (each request). The log of the start before the last one lies beside it, with the
+suffix .1; on a node, those of the last ten boots are in /var/log/sparkserve."""
 )
 @options.fleet
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines until Ctrl-C; survives a restart.")
 @click.option(
     "-n", "--lines", default=50, show_default=True, type=click.IntRange(0), help="Lines to show first."
 )
-def command(fleet: str, follow: bool, lines: int) -> None:
+@click.option("--node", metavar="NAME", help="Only this node.")
+@click.option(
+    "--part",
+    default="engine",
+    show_default=True,
+    type=click.Choice(["engine", "supervisor", "front"]),
+    help="Whose log.",
+)
+def command(
+    fleet: str, follow: bool, lines: int, node: str | None, part: Literal["engine", "supervisor", "front"]
+) -> None:
     """Print the end of the engine's log to stdout."""
-    from sparkserve.engine import log
-    from sparkserve.errors import SparkserveError
-    from sparkserve.local import several, single
+    from contextlib import closing
 
-    if several.exists(fleet):
-        if follow:
-            raise click.UsageError("--follow works on fleets of one node.")
-        for node, printed in several.logs(fleet, lines).items():
-            sys.stdout.writelines(f"{node}: {line}\n" for line in printed)
-        return
-    nodes = single.nodes(fleet)
-    if not nodes:
-        raise SparkserveError(
-            "ENGINE.STATE",
-            expected="a fleet that was started at least once",
-            found="no log",
-            where=fleet,
-            do="Start it with: ./sparkserve up.",
-        )
-    path = nodes[0].log
-    for line in log.follow(path, lines) if follow else log.last_lines(path, lines):
-        sys.stdout.write(f"{line}\n")
-        if follow:
-            sys.stdout.flush()
+    from sparkserve.local import fleets
+
+    with closing(fleets.find(fleet).logs(lines, follow=follow, part=part, node=node)) as found:
+        for line in found:
+            sys.stdout.write(f"{line}\n")
+            if follow:
+                sys.stdout.flush()

@@ -56,3 +56,35 @@ def wait(closure: Path, seen: str, seconds: float) -> None:
     from sparkserve.output import print_json
 
     print_json(client.wait(plan.load(closure / "plan.json"), seen, seconds).model_dump(mode="json"))
+
+
+@command.command(epilog="Example: sparkserve rank look /nix/var/nix/profiles/sparkserve")
+@_CLOSURE
+def look(closure: Path) -> None:
+    """Print as JSON what this node can say about itself, the head also about the group."""
+    from sparkserve import plan
+    from sparkserve.group import look as looks
+    from sparkserve.output import print_json
+
+    print_json(looks.look(plan.load(closure / "plan.json")).model_dump(mode="json"))
+
+
+@command.command(epilog="Example: sparkserve rank log --lines 50 --follow")
+@click.option("-n", "--lines", default=50, type=click.IntRange(0), help="Lines to show first.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with new lines and boots until stdin ends.")
+@click.option("--after", default="", help="In place of --lines: go on after this place.")
+def log(lines: int, follow: bool, after: str) -> None:
+    """Print the newest boot's log in journalctl's form of JSON: MESSAGE, and its place as __CURSOR."""
+    import json
+    import select
+    import sys
+
+    from sparkserve.group import log_lines, run_files
+
+    def ended() -> bool:
+        return not follow or bool(select.select([sys.stdin], [], [], log_lines.LOOK_S)[0])
+
+    for place, text in log_lines.read(run_files.LOGS, lines, after, ended=ended):
+        sys.stdout.write(json.dumps({"__CURSOR": place, "MESSAGE": text}) + "\n")
+        if follow:
+            sys.stdout.flush()

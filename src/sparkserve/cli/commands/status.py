@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sparkserve.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @click.command(
@@ -17,46 +20,71 @@ from sparkserve.cli import options
     ./sparkserve status --json | jq -r '.nodes[0].state'
 
 Exit code: 0 when every node is ready, 52 otherwise. States: stopped; starting (up still waits for its first
-answer); abandoned (that up is gone; another one waits on); ready; silent (it was ready, and /health does not
-answer within 5 s); dead (it ended by itself: see logs; down or up cleans up)."""
+answer); abandoned (that up is gone; another one waits on); ready; silent (it was ready, and no answer comes
+any more); dead (it ended by itself: see logs; down or up cleans up).
+
+Of a node in a group also: off; unreachable (it is on and does not answer over ssh; its rank may serve on);
+lost (it has no connection to the group's controller); proving (it is up, the first token is awaited);
+draining; down (the group does not run). Its pid is the one that the node itself counts."""
 )
 @options.fleet
 @options.as_json
 @click.pass_context
 def command(context: click.Context, fleet: str, as_json: bool) -> None:
     """Show each node: state, process, memory, last canary."""
-    from sparkserve.engine.status import ADVICE
     from sparkserve.errors import EXIT_CODES
     from sparkserve.local import fleets
     from sparkserve.output import console, print_json, print_table
 
-    nodes = fleets.report(fleet)
+    nodes = fleets.find(fleet).report()
     if as_json:
         print_json({"fleet": fleet, "nodes": nodes})
     elif all(node["state"] == "stopped" for node in nodes):
         console.print(f"{fleet} does not run. Start it with: ./sparkserve up")
     else:
-        columns = ("node", "state", "pid", "uptime", "memory", "canary", "fleet id", "endpoint")
+        columns = ("node", "state", "boot", "pid", "uptime", "memory", "canary", "fleet id", "endpoint")
         print_table(columns, [_row(node) for node in nodes])
-        for node in nodes:
-            if node["state"] in ADVICE:
-                console.print(f"{node['node']}: {ADVICE[str(node['state'])]}")
+        for text, names in _remarks(nodes, fleets.ADVICE).items():
+            console.print(f"{', '.join(names)}: {text}")
     if not nodes or any(node["state"] != "ready" for node in nodes):
         context.exit(EXIT_CODES["ENGINE.STATE"])
 
 
+def _remarks(nodes: list[dict[str, Any]], advice: Mapping[str, str]) -> dict[str, list[str]]:
+    """What is to be said of nodes, each thing once."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        text = " ".join(part for part in (_reason(node), advice.get(node["state"])) if part)
+        if text:
+            found.setdefault(text, []).append(node["node"])
+    return found
+
+
+def _reason(node: dict[str, Any]) -> str:
+    reason = str(node.get("reason") or "")
+    return reason if not reason or reason.endswith(".") else f"{reason}."
+
+
 def _row(node: dict[str, Any]) -> list[str]:
     memory = node.get("pss_bytes")
+    state = node["state"]
+    if state != "ready" and node.get("phase"):
+        state += f" ({node['phase']}, {_time(node['phase_s'])})"
     return [
         node["node"],
-        node["state"],
-        str(node.get("pid", "-")),
+        state,
+        _or_dash(node.get("boot")),
+        _or_dash(node.get("pid")),
         _time(node.get("uptime_s")),
         "-" if memory is None else f"{memory / 1e6:.0f} MB",
         _time(node.get("canary_age_s"), " ago"),
-        node.get("fleet_id", "-")[:12],
+        (node.get("fleet_id") or "-")[:12],
         node.get("endpoint", "-"),
     ]
+
+
+def _or_dash(value: int | None) -> str:
+    return "-" if value is None else str(value)
 
 
 def _time(seconds: float | None, suffix: str = "") -> str:

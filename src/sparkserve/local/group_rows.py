@@ -1,0 +1,72 @@
+"""The rows that `status` prints for a fleet of several nodes. Pure."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sparkserve.group.look import Look
+    from sparkserve.group.protocol import RankStatus, Status
+    from sparkserve.local.health import Health
+    from sparkserve.plan import Plan
+
+
+class Missing(NamedTuple):
+    """A node that says nothing of itself: its state, and why."""
+
+    state: str
+    reason: str
+
+
+OFF = Missing("off", "")
+
+
+def rows(plan: Plan, looks: Mapping[str, Look | Missing], health: Health) -> list[dict[str, Any]]:
+    """A row for each node of the fleet of `plan`; `looks` has each node's word, or why there is none."""
+    head = looks[plan.fleet.nodes[0].name]
+    group = None if isinstance(head, Missing) else head.group
+    found = []
+    for node in plan.fleet.nodes:
+        look = looks[node.name]
+        rank = next((rank for rank in group.ranks if rank.rank == node.rank), None) if group else None
+        row: dict[str, Any] = {
+            **{"node": node.name, "endpoint": plan.serving.endpoint, "model": plan.serving.model},
+            **{"boot": None, "pid": None, "pss_bytes": None, "fleet_id": rank and rank.fleet_id},
+            **{"phase": rank and rank.phase, "phase_s": rank and rank.phase_s},
+            **{"uptime_s": None, "canary_age_s": None},
+        }
+        if not isinstance(look, Missing):
+            row |= {"boot": look.boot, "pid": look.pid, "pss_bytes": look.pss_bytes}
+        row["state"], row["reason"] = _state(look, group, rank, health)
+        if group is not None and group.state == "up" and row["state"] != "off":
+            row["uptime_s"] = round(time.time() - group.since, 1)
+            row["canary_age_s"] = health.token_age_s
+        found.append(row)
+    return found
+
+
+def _state(
+    look: Look | Missing, group: Status | None, rank: RankStatus | None, health: Health
+) -> tuple[str, str]:
+    """A node's state and the reason for it: the nearest cause first."""
+    if isinstance(look, Missing):
+        # It may serve on: an sshd that does not answer ends no engine.
+        serves = rank is not None and look.state == "unreachable" and rank.phase
+        return look.state, look.reason + (f"; the controller says of its rank: {serves}" if serves else "")
+    if look.unit != "active":
+        return (
+            "lost",
+            f"its supervisor is {look.unit or 'unknown to systemd'}: {look.said or 'no word from it'}",
+        )
+    if group is None or rank is None:
+        return "lost", "the group's controller, on the head, does not answer"
+    if not rank.connected:
+        return "lost", rank.trouble or "its supervisor has no connection to the controller"
+    if group.state != "up":
+        return group.state, rank.trouble or group.reason
+    if health.verdict != "ok":
+        return health.verdict or "silent", health.reason
+    return "ready", rank.trouble
