@@ -80,7 +80,7 @@ def copy_closure(node: str, path: str) -> Command:
     """The command on this machine that copies the closure of `path` into `node`'s store.
 
     Paths that are there already are not sent. ssh:// checks no signature (tried), which is right here: the
-    paths are content-addressed, and their contents are verified on the node.
+    paths are named by their contents, which are verified on the node.
     """
     return changes("nix", "copy", "--to", f"ssh://{node}", path, timeout_s=7200)
 

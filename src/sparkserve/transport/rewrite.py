@@ -1,7 +1,9 @@
 """How Nix makes a built path content-addressed, on bytes. Pure.
 
 The path is named by the hash of its NAR, in which the paths that it refers to are already named so. Its own
-hash, which it may hold too, counts as zeros, with its places.
+hash, which it may hold too, counts as zeros, with its places. So Nix 2.8 has it; Nix 2.26 leaves the places
+out and refuses the name that 2.8 gives, and the other way round. So a path that holds its own hash is not
+declared content-addressed: it has the name, the same from any builder, and no Nix computes it again.
 """
 
 from __future__ import annotations
@@ -50,8 +52,9 @@ def rewrite(path: str, nar: bytes, twins: Mapping[str, str], *, itself: bool) ->
         "NarHash": f"sha256:{hashlib.sha256(nar).hexdigest()}",
         "NarSize": str(len(nar)),
         "References": " ".join(each[len(STORE) + 1 :] for each in listed),
-        "CA": f"fixed:r:sha256:{digest}",
     }
+    if not itself:
+        narinfo["CA"] = f"fixed:r:sha256:{digest}"
     return Twin(made, nar, "".join(f"{key}: {value}\n" for key, value in narinfo.items()))
 
 
