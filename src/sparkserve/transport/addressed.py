@@ -4,8 +4,8 @@ Nix names a built path by its recipe, so two builders that make equal bytes have
 content-addressed they have one.
 
 Nix's own command for this (`nix store make-content-addressed`; that of 2.8 makes the same paths) reads and
-hashes the whole closure each time: 13 s for 2 GB when an edit has changed 2 MB. Here, what did not change costs
-nothing.
+hashes the whole closure each time: 13 s for 2 GB when an edit has changed 2 MB. Here, what did not change
+costs nothing.
 """
 
 from __future__ import annotations
