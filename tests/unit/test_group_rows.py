@@ -125,3 +125,10 @@ def test_a_group_in_between(state: str) -> None:
     assert states(found) == [state] * 3
     assert found[0]["uptime_s"] is None
     assert found[0]["phase"] == "ready"
+
+
+def test_a_group_that_starts_again_says_why() -> None:
+    ended = {"number": 3, "at": 1.0, "ended_at": 9.0, "reason": "rank 2 (spark-2): killed"}
+    group = status("starting", reason="importing", starts=[ended, {"number": 4, "at": 10.0}])
+    found = group_rows.rows(PLANS[0], looks(group), Health("starting", "importing"))
+    assert found[0]["reason"] == "importing; boot 3 ended: rank 2 (spark-2): killed"

@@ -66,7 +66,15 @@ def _state(
     if not rank.connected:
         return "lost", rank.trouble or "its supervisor has no connection to the controller"
     if group.state != "up":
-        return group.state, rank.trouble or group.reason
+        return group.state, rank.trouble or _reason(group)
     if health.verdict != "ok":
         return health.verdict or "silent", health.reason
     return "ready", rank.trouble
+
+
+def _reason(group: Status) -> str:
+    """Why the group is not up; of one that starts again also why it has to."""
+    last = next((start for start in reversed(group.starts) if start.ended_at is not None), None)
+    if group.state != "starting" or last is None:
+        return group.reason
+    return f"{group.reason}; boot {last.number} ended: {last.reason}"
