@@ -183,6 +183,14 @@ def spent(ranks: list[list[int]]) -> list[dict[str, float]]:
     return found
 
 
+def busy_s() -> float:
+    """Seconds that this machine's cores have worked since its start."""
+    user, nice, system, _, _, irq, softirq, *_ = (
+        int(each) for each in Path("/proc/stat").read_text().split()[1:9]
+    )
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
 def rates(made: engine_copy.Copy, rounds: int) -> dict[str, Any]:
     """`rounds` times the same answer of every fleet in turns, the order another one each time."""
     records: list[dict[str, Any]] = []
@@ -197,9 +205,14 @@ def rates(made: engine_copy.Copy, rounds: int) -> dict[str, Any]:
                 way.freeze(False)
                 ranks = way.ranks()
                 ask(way.endpoint, STORY, 8)
-                before, began = spent(ranks), time.monotonic()
+                before, busy, began = spent(ranks), busy_s(), time.monotonic()
                 run = ask(way.endpoint, STORY, TOKENS)
                 wall, after = time.monotonic() - began, spent(ranks)
+                ours = sum(
+                    b["compute"] + b["rest"] - a["compute"] - a["rest"]
+                    for a, b in zip(before, after, strict=True)
+                )
+                others = (busy_s() - busy - ours) / wall
                 way.freeze(True)
                 per_token = [
                     {key: round((b[key] - a[key]) / run.tokens * 1000, 2) for key in a}
@@ -207,6 +220,7 @@ def rates(made: engine_copy.Copy, rounds: int) -> dict[str, Any]:
                 ]
                 record = {"round": number, "way": name, "rate": run.rate, "first_s": run.first_s}
                 record |= {"tokens": run.tokens, "wall_s": wall, "ms_a_token": per_token, "text": run.text}
+                record["other_cores"] = round(others, 2)
                 records.append(record)
                 print(json.dumps({**record, "text": run.text[:40]}), flush=True)
     by_way = {name: [r["rate"] for r in records if r["way"] == name] for name in FLEETS}
