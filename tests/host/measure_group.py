@@ -1,6 +1,6 @@
 """One model over three nodes: its rate at TP=3 with our collectives, with gloo, and at TP=1, and why.
 
-    sudo python tests/host/measure_group.py FOLDER prime|rates [N]|texts|down
+    sudo python tests/host/measure_group.py FOLDER prime|rates [N]|texts|profile PY_SPY|down
     sudo python tests/host/measure_group.py . bytes
 
 Works on a copy of this checkout in FOLDER, with ports and networks of its own, through `sparkserve up`: three
@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 
 import engine_copy
 import httpx
+from profile_ranks import sampled
 
 from sparkserve.engine import procfs
 from sparkserve.local import faults, members, triangle
@@ -169,12 +170,9 @@ def spent(ranks: list[list[int]]) -> list[dict[str, float]]:
     for pids in ranks:
         total = {"compute": 0.0, "queued": 0.0, "rest": 0.0}
         for pid in pids:
-            stat = procfs.look(pid)
-            if stat is None:
-                continue
             for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
                 cpu, queued, _ = (int(each) / 1e9 for each in task.read_text().split())
-                if stat.name.startswith("sglang::sched") and task.parent.name == str(pid):
+                if _computes(pid) and task.parent.name == str(pid):
                     total["compute"] += cpu
                     total["queued"] += queued
                 else:
@@ -333,6 +331,32 @@ def _shares(plan: Plan, before: dict[str, Any], after: dict[str, Any], tensors: 
     }
 
 
+def profiled(made: engine_copy.Copy, py_spy: str) -> dict[str, Any]:
+    """Milliseconds of a token in each kind of work, waiting for a core included, of every rank."""
+    found: dict[str, Any] = {}
+    with up(made, *FLEETS) as ways:
+        for way in ways.values():
+            ask(way.endpoint, STORY, 16)
+            way.freeze(True)
+        for name, way in ways.items():
+            way.freeze(False)
+            computing = [next(pid for pid in pids if _computes(pid)) for pids in way.ranks()]
+            alone = ask(way.endpoint, STORY, TOKENS).rate
+            with sampled(py_spy, computing) as ranks:
+                watched = ask(way.endpoint, STORY, 2 * TOKENS).rate
+            way.freeze(True)
+            of_a_token = [
+                {kind: round(1000 / watched * part, 1) for kind, part in each.items()} for each in ranks
+            ]
+            found[name] = {"rate": alone, "rate_sampled": watched, "ms_of_a_token": of_a_token}
+    return found
+
+
+def _computes(pid: int) -> bool:
+    stat = procfs.look(pid)
+    return stat is not None and stat.name.startswith("sglang::sched")
+
+
 def spread(values: list[float]) -> dict[str, float]:
     """Median, least, and greatest."""
     rounded = [round(value, 3) for value in values]
@@ -373,6 +397,9 @@ def main(folder: Path, part: str, *rest: str) -> None:
         return
     if part == "rates":
         found = rates(made, int(rest[0]) if rest else 5)
+    elif part == "profile":
+        found = profiled(made, rest[0])
+        rest = ("PY_SPY",)
     elif part == "bytes":
         found = counted()
     elif part == "texts":
