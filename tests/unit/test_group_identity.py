@@ -21,6 +21,7 @@ DIGEST = "sha256:" + "1" * 64
         ({"one": {"timeout_s": 31}}, "timeout_s of adapter one: 31, the head 30"),
         ({"two": {}}, "adapter two: on, the head none"),
         ({"layer": DIGEST}, "layer {name} of the engine root: sha256:111111111111, the head "),
+        ({"more": DIGEST}, "layer more of the engine root: sha256:111111111111, the head none"),
         ({"root": DIGEST}, "engine root: sha256:111111111111, the head "),
         ({"harness": DIGEST}, "harness: sha256:111111111111, the head "),
         ({"fleet_id": "2" * 64}, "fleet id: 2222222222222222222, the head "),
@@ -39,6 +40,9 @@ def test_the_first_difference_is_named(changes: dict[str, Any], words: str | Non
     elif what == "layer":
         layers = (root.layers[0].model_copy(update={"diff_id": value}), *root.layers[1:])
         root = root.model_copy(update={"layers": layers, "digest": value})
+    elif what == "more":
+        more = root.layers[0].model_copy(update={"name": "more", "diff_id": value})
+        root = root.model_copy(update={"layers": (*root.layers, more), "digest": value})
     elif what == "root":
         root = root.model_copy(update={"digest": value})
     update: dict[str, Any] = {"root": root}

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from sparkserve.plan import Plan
 
 Fact = bool | int | float | str
+# What any other difference changes too.
+_SUMS = ("engine root", "harness", "fleet id")
 
 
 def identity(plan: Plan, closure: Closure) -> dict[str, Fact]:
@@ -27,7 +29,7 @@ def identity(plan: Plan, closure: Closure) -> dict[str, Fact]:
 
 def difference(theirs: Mapping[str, Fact], ours: Mapping[str, Fact]) -> str | None:
     """The first fact that a rank does not share with the head, in words; None when they share all."""
-    for name in (*ours, *(name for name in theirs if name not in ours)):
+    for name in sorted({**ours, **theirs}, key=lambda name: name in _SUMS):
         if theirs.get(name) != ours.get(name):
             return f"{name}: {_words(theirs.get(name))}, the head {_words(ours.get(name))}"
     return None
