@@ -1,7 +1,6 @@
 """One model over three nodes: its rate at TP=3 with our collectives, with gloo, and at TP=1, and why.
 
-    sudo python tests/host/measure_group.py FOLDER prime|rates [N]|texts|profile PY_SPY|down
-    sudo python tests/host/measure_group.py . bytes
+    sudo python tests/host/measure_group.py FOLDER bytes prime rates texts profile down [--py-spy PATH]
 
 Works on a copy of this checkout in FOLDER, with ports and networks of its own, through `sparkserve up`: three
 fleets there, `local-single` (TP=1, two threads), `local-triangle` (TP=3), and `gloo-triangle` (TP=3 without
@@ -13,6 +12,7 @@ docs/results/group.json. Needs root and Nix, a machine that does nothing else, a
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -36,7 +36,7 @@ from sparkserve.local import faults, members, triangle
 from sparkserve.local import names as naming
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from sparkserve.plan import Plan
 
@@ -189,38 +189,34 @@ def busy_s() -> float:
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def rates(made: engine_copy.Copy, rounds: int) -> dict[str, Any]:
+def rates(ways: dict[str, Way], rounds: int) -> dict[str, Any]:
     """`rounds` times the same answer of every fleet in turns, the order another one each time."""
     records: list[dict[str, Any]] = []
-    with up(made, *FLEETS) as ways:
-        for way in ways.values():
-            ask(way.endpoint, STORY, 16)  # what is made at first use
+    for number in range(rounds):
+        names = list(ways)
+        for name in names[number % 3 :] + names[: number % 3]:
+            way = ways[name]
+            way.freeze(False)
+            ranks = way.ranks()
+            ask(way.endpoint, STORY, 8)
+            before, busy, began = spent(ranks), busy_s(), time.monotonic()
+            run = ask(way.endpoint, STORY, TOKENS)
+            wall, after = time.monotonic() - began, spent(ranks)
+            ours = sum(
+                b["compute"] + b["rest"] - a["compute"] - a["rest"]
+                for a, b in zip(before, after, strict=True)
+            )
+            others = (busy_s() - busy - ours) / wall
             way.freeze(True)
-        for number in range(rounds):
-            names = list(ways)
-            for name in names[number % 3 :] + names[: number % 3]:
-                way = ways[name]
-                way.freeze(False)
-                ranks = way.ranks()
-                ask(way.endpoint, STORY, 8)
-                before, busy, began = spent(ranks), busy_s(), time.monotonic()
-                run = ask(way.endpoint, STORY, TOKENS)
-                wall, after = time.monotonic() - began, spent(ranks)
-                ours = sum(
-                    b["compute"] + b["rest"] - a["compute"] - a["rest"]
-                    for a, b in zip(before, after, strict=True)
-                )
-                others = (busy_s() - busy - ours) / wall
-                way.freeze(True)
-                per_token = [
-                    {key: round((b[key] - a[key]) / run.tokens * 1000, 2) for key in a}
-                    for a, b in zip(before, after, strict=True)
-                ]
-                record = {"round": number, "way": name, "rate": run.rate, "first_s": run.first_s}
-                record |= {"tokens": run.tokens, "wall_s": wall, "ms_a_token": per_token, "text": run.text}
-                record["other_cores"] = round(others, 2)
-                records.append(record)
-                print(json.dumps({**record, "text": run.text[:40]}), flush=True)
+            per_token = [
+                {key: round((b[key] - a[key]) / run.tokens * 1000, 2) for key in a}
+                for a, b in zip(before, after, strict=True)
+            ]
+            record = {"round": number, "way": name, "rate": run.rate, "first_s": run.first_s}
+            record |= {"tokens": run.tokens, "wall_s": wall, "ms_a_token": per_token, "text": run.text}
+            record["other_cores"] = round(others, 2)
+            records.append(record)
+            print(json.dumps({**record, "text": run.text[:40]}), flush=True)
     by_way = {name: [r["rate"] for r in records if r["way"] == name] for name in FLEETS}
     ratios = {
         f"oneshot/{other}": spread([a / b for a, b in zip(by_way["oneshot"], by_way[other], strict=True)])
@@ -234,16 +230,13 @@ def rates(made: engine_copy.Copy, rounds: int) -> dict[str, Any]:
     }
 
 
-def texts(made: engine_copy.Copy, tokens: int = 64) -> dict[str, Any]:
+def texts(ways: dict[str, Way], tokens: int = 40) -> dict[str, Any]:
     """Greedy answers to PROMPTS, until they end or `tokens`, of every fleet."""
     said: dict[str, dict[str, str]] = {}
-    with up(made, *FLEETS) as ways:
-        for way in ways.values():
-            way.freeze(True)
-        for name, way in ways.items():
-            way.freeze(False)
-            said[name] = {prompt: ask(way.endpoint, prompt, tokens, on=False).text for prompt in PROMPTS}
-            way.freeze(True)
+    for name, way in ways.items():
+        way.freeze(False)
+        said[name] = {prompt: ask(way.endpoint, prompt, tokens, on=False).text for prompt in PROMPTS}
+        way.freeze(True)
     pairs = (("tp1", "oneshot"), ("tp1", "gloo"), ("oneshot", "gloo"))
     return {
         "prompts": len(PROMPTS),
@@ -331,24 +324,21 @@ def _shares(plan: Plan, before: dict[str, Any], after: dict[str, Any], tensors: 
     }
 
 
-def profiled(made: engine_copy.Copy, py_spy: str) -> dict[str, Any]:
+def profiled(ways: dict[str, Way], py_spy: str) -> dict[str, Any]:
     """Milliseconds of a token in each kind of work, waiting for a core included, of every rank."""
     found: dict[str, Any] = {}
-    with up(made, *FLEETS) as ways:
-        for way in ways.values():
-            ask(way.endpoint, STORY, 16)
-            way.freeze(True)
-        for name, way in ways.items():
-            way.freeze(False)
-            computing = [next(pid for pid in pids if _computes(pid)) for pids in way.ranks()]
-            alone = ask(way.endpoint, STORY, TOKENS).rate
-            with sampled(py_spy, computing) as ranks:
-                watched = ask(way.endpoint, STORY, 2 * TOKENS).rate
-            way.freeze(True)
-            of_a_token = [
-                {kind: round(1000 / watched * part, 1) for kind, part in each.items()} for each in ranks
-            ]
-            found[name] = {"rate": alone, "rate_sampled": watched, "ms_of_a_token": of_a_token}
+    for name in ("tp1", "oneshot"):
+        way = ways[name]
+        way.freeze(False)
+        computing = [next(pid for pid in pids if _computes(pid)) for pids in way.ranks()]
+        alone = ask(way.endpoint, STORY, TOKENS).rate
+        with sampled(py_spy, computing) as ranks:
+            watched = ask(way.endpoint, STORY, 2 * TOKENS).rate
+        way.freeze(True)
+        of_a_token = [
+            {kind: round(1000 / watched * part, 1) for kind, part in each.items()} for each in ranks
+        ]
+        found[name] = {"rate": alone, "rate_sampled": watched, "ms_of_a_token": of_a_token}
     return found
 
 
@@ -382,40 +372,51 @@ def machine() -> dict[str, Any]:
     }
 
 
-def main(folder: Path, part: str, *rest: str) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("parts", nargs="+", choices=("prime", "rates", "texts", "profile", "bytes", "down"))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--py-spy", default="py-spy")
+    options = parser.parse_args()
     before = machine()
-    if part != "bytes":
-        made = copy(folder)
-    if part == "down":
-        for fleet in FLEETS.values():
-            made.run("down", "--fleet", fleet)
+    calls: dict[str, Callable[[dict[str, Way]], dict[str, Any]]] = {
+        "rates": lambda ways: rates(ways, options.rounds),
+        "texts": texts,
+        "profile": lambda ways: profiled(ways, options.py_spy),
+    }
+    if "bytes" in options.parts:
+        keep("bytes", before, counted())
+    if options.parts == ["bytes"]:
         return
-    if part == "prime":
+    made = copy(options.folder.resolve())
+    if "prime" in options.parts:
         for name in FLEETS:
             with up(made, name):
                 pass
-        return
-    if part == "rates":
-        found = rates(made, int(rest[0]) if rest else 5)
-    elif part == "profile":
-        found = profiled(made, rest[0])
-        rest = ("PY_SPY",)
-    elif part == "bytes":
-        found = counted()
-    elif part == "texts":
-        found = texts(made)
-    else:
-        sys.exit(__doc__)
+    if wanted := [part for part in options.parts if part in calls]:
+        with up(made, *FLEETS) as ways:
+            for way in ways.values():
+                ask(way.endpoint, STORY, 16)  # what is made at first use
+                way.freeze(True)
+            for part in wanted:
+                keep(part, before, calls[part](ways))
+    if "down" in options.parts:
+        for fleet in FLEETS.values():
+            made.run("down", "--fleet", fleet)
+
+
+def keep(part: str, before: dict[str, Any], found: dict[str, Any]) -> None:
+    """Write a part of the result, and print it without its long lists."""
     whole = json.loads(RESULT.read_text()) if RESULT.exists() else {"schema": "sparkserve.results/1"}
-    command = " ".join(["python tests/host/measure_group.py FOLDER", part, *rest])
-    whole[part] = {"machine": before, "command": command, **found}
+    command = f"python tests/host/measure_group.py FOLDER {part}"
+    whole[part] = {"machine": {**before, "load_after": os.getloadavg()[0]}, "command": command, **found}
     RESULT.write_text(json.dumps(whole, indent=1, sort_keys=True) + "\n")
-    print(
-        json.dumps({key: value for key, value in found.items() if key not in ("records", "texts")}, indent=1)
-    )
+    short = {key: value for key, value in found.items() if key not in ("records", "texts")}
+    print(part, json.dumps(short, indent=1), flush=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    main(Path(sys.argv[1]).resolve(), *sys.argv[2:])
+    main()

@@ -15,8 +15,8 @@ RATE_HZ = 50  # three samplers at 100 Hz took a tenth of two cores
 
 # The first that fits, from the innermost frame outwards.
 KINDS = (
-    ("waiting for peers", ("receive (", "mesh.py")),
-    ("sending", ("send (", "mesh.py")),
+    ("waiting for peers", (".receive (", "mesh.py")),
+    ("sending", (".send (", "mesh.py")),
     ("other code of the adapter", ("", "adapters/")),
     ("gloo", ("", "distributed_c10d.py")),
     ("attention", ("", "torch_native_backend.py")),
@@ -78,6 +78,6 @@ def shares(raw: str) -> dict[str, float]:
 def _kind(frames: Sequence[str]) -> str:
     for frame in reversed(frames):
         for kind, (name, file) in KINDS:
-            if frame.startswith(name) and file in frame:
+            if name in frame and file in frame:
                 return kind
     return REST
