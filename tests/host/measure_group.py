@@ -91,24 +91,29 @@ class Way(NamedTuple):
 
 
 def copy(folder: Path) -> engine_copy.Copy:
-    """The copy in `folder`, made when it is not there."""
-    port_file = folder / "port"
-    path = folder / "checkout"
-    if not path.exists():
-        made = engine_copy.make(path, {"local-triangle": NETWORKS["local-triangle"]})
-        fleet = (path / "hosts/local-triangle/fleet.nix").read_text()
-        patient = "\n  group.lostS = 3600;\n  group.canaryS = 3600;\n}"
-        without = "\n  adapters.oneshot-collectives.enable = false;" + patient
-        files = {"local-triangle": patient, "gloo-triangle": without}
-        for number, (name, end) in enumerate(files.items(), 1):
-            text = fleet.replace(NETWORKS["local-triangle"], NETWORKS[name]).rstrip().removesuffix("}") + end
-            text = text.replace(f"port = {made.port}", f"port = {made.port + number}")
-            (path / f"hosts/{name}").mkdir(exist_ok=True)
-            (path / f"hosts/{name}/fleet.nix").write_text(text + "\n")
-        subprocess.run(["git", "add", "--all"], cwd=path, check=True)
+    """This checkout as it is now, copied into `folder`; the ports stay as at the first time."""
+    path, port_file = folder / "checkout", folder / "port"
+    made = engine_copy.make(path, {"local-triangle": NETWORKS["local-triangle"]})
+    if not port_file.exists():
         port_file.write_text(str(made.port))
+    port = int(port_file.read_text())
+    patient = "\n  group.lostS = 3600;\n  group.canaryS = 3600;\n}\n"
+    ends = {
+        "local-single": "}\n",
+        "local-triangle": patient,
+        "gloo-triangle": "\n  adapters.oneshot-collectives.enable = false;" + patient,
+    }
+    found = {
+        name: (path / f"hosts/{name}/fleet.nix").read_text() for name in ("local-single", "local-triangle")
+    }
+    for number, (name, end) in enumerate(ends.items()):
+        text = found.get(name) or found["local-triangle"].replace(NETWORKS["local-triangle"], NETWORKS[name])
+        text = text.replace(f"port = {made.port}", f"port = {port + number}").rstrip().removesuffix("}") + end
+        (path / f"hosts/{name}").mkdir(exist_ok=True)
+        (path / f"hosts/{name}/fleet.nix").write_text(text)
+    subprocess.run(["git", "add", "--all"], cwd=path, check=True)
     os.environ["SPARKSERVE_CHECKOUT"] = str(path)
-    return engine_copy.Copy(path, int(port_file.read_text()))
+    return engine_copy.Copy(path, port)
 
 
 @contextmanager
