@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from command_fleet import NODES, Commanded, commanded
 
-from sparkserve.engine import closure
+from sparkserve.commands import PROFILE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,9 +74,8 @@ def fleet(made: Commanded) -> Iterator[Commanded]:
 
 def site(fleet: Commanded) -> Path:
     """Where the engine's packages are in the store: on this machine and, under the same name, on a node."""
-    record = json.loads((fleet.copy.path / ".sparkserve/addressed.json").read_text())
-    built = next(path for path in record.values() if "host-local-triangle-spark-1" in path)
-    return next(Path(layer.path) for layer in closure.load(Path(built)).root.layers if layer.name == "site")
+    closure = json.loads(fleet.sh("spark-1", f"cat {PROFILE}/closure.json"))
+    return next(Path(layer["path"]) for layer in closure["root"]["layers"] if layer["name"] == "site")
 
 
 def drift(fleet: Commanded, nodes: str) -> None:
