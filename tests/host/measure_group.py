@@ -164,9 +164,9 @@ def ask(endpoint: str, question: str, tokens: int, *, on: bool = True) -> Run:
                 text += piece
             usage = event.get("usage") or usage
     count = int(usage["completion_tokens"])
-    return Run(
-        text, int(usage["prompt_tokens"]), count, times[0] - begin, (count - 1) / (times[-1] - times[0])
-    )
+    # One piece may hold two tokens, so short answers have no rate.
+    rate = (count - 1) / (times[-1] - times[0]) if len(times) > 2 else 0.0
+    return Run(text, int(usage["prompt_tokens"]), count, times[0] - begin, rate)
 
 
 def spent(ranks: list[list[int]]) -> list[dict[str, float]]:
