@@ -158,3 +158,16 @@ def test_a_start_that_gives_up_says_why() -> None:
     with pytest.raises(SparkserveError, match="rank 1 died") as caught:
         rollout.start_group(runner, "spark-0")
     assert caught.value.id == "GROUP.BOOT"
+
+
+def rank(**fields: Any) -> dict[str, Any]:
+    return {"rank": 1, "node": "spark-1", "connected": True, **fields}
+
+
+def test_a_rank_that_runs_something_else_ends_the_start_at_once() -> None:
+    reason = "rank 1 (spark-1) has another layer site of the engine root: sha256:1, the head sha256:0"
+    other = rank(connected=False, trouble=reason)
+    runner = Recorded({commands.ask_group("start").line(): status(reason=reason, ranks=(other,))})
+    with pytest.raises(SparkserveError, match="another layer site") as caught:
+        rollout.start_group(runner, "spark-0")
+    assert caught.value.id == "GROUP.BOOT"

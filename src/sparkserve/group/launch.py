@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -53,13 +52,6 @@ def launch(plan: Plan, *, port: int) -> Launch:
         ),
     }
     return Launch(tuple(args), env)
-
-
-def adapters_digest(plan: Plan) -> str:
-    """sha256 over the plan's adapters and their settings, which must be the same on every rank."""
-    value = [adapter.model_dump(mode="json") for adapter in plan.adapters]
-    text = json.dumps(value, separators=(",", ":"), sort_keys=True)
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def parts(plan: Plan) -> tuple[Fabric, Group]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from sparkserve.group import protocol
 from sparkserve.group.channel import Channel
-from sparkserve.group.launch import adapters_digest, parts
+from sparkserve.group.identity import difference, identity
+from sparkserve.group.launch import parts
 from sparkserve.output import console
 
 if TYPE_CHECKING:
@@ -142,14 +143,6 @@ class Members:
         return None
 
     def _difference(self, hello: protocol.Hello) -> str | None:
-        """What differs from the head, the most telling first: each of these changes the fleet id too."""
-        ours = [
-            ("adapter settings", hello.adapters, adapters_digest(self._plan)),
-            ("engine root", hello.root, self._closure.root.digest),
-            ("model", hello.model, self._plan.serving.model),
-            ("fleet id", hello.fleet_id, self._closure.fleet_id),
-        ]
-        for what, theirs, mine in ours:
-            if theirs != mine:
-                return f"{self.name(hello.rank)} has another {what}: {theirs[:19]}, the head {mine[:19]}"
-        return None
+        """What this rank runs in place of what the head runs."""
+        found = difference(hello.runs, identity(self._plan, self._closure))
+        return None if found is None else f"{self.name(hello.rank)} has another {found}"

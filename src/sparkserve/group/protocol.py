@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-VERSION = 1
+VERSION = 2
 LINE_BYTES = 256 * 1024
 BEAT_S = 1.0
 
@@ -21,7 +21,7 @@ class _Message(BaseModel):
 
 
 class Hello(_Message):
-    """A rank introduces itself. `machine` is the kernel's id of this boot of its node."""
+    """A rank introduces itself. `machine` is the kernel's id of its node's boot; `runs`: see identity.py."""
 
     type: Literal["hello"] = "hello"
     version: int = VERSION
@@ -29,9 +29,7 @@ class Hello(_Message):
     node: str
     machine: str
     fleet_id: str
-    root: str
-    model: str
-    adapters: str
+    runs: dict[str, bool | int | float | str]
 
 
 class Refused(_Message):

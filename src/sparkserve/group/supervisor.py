@@ -16,7 +16,8 @@ from sparkserve.errors import SparkserveError
 from sparkserve.group import boot_logs, preflight, protocol, run_files
 from sparkserve.group.channel import connect
 from sparkserve.group.engine import RankEngine
-from sparkserve.group.launch import LOOPBACK, adapters_digest, parts
+from sparkserve.group.identity import identity
+from sparkserve.group.launch import LOOPBACK, parts
 from sparkserve.group.links import Carriers
 from sparkserve.group.phases import NAMES, READY
 from sparkserve.output import console
@@ -103,9 +104,7 @@ class Supervisor:
             node=self._plan.node.name,
             machine=procfs.boot_id(),
             fleet_id=self._closure.fleet_id,
-            root=self._closure.root.digest,
-            model=self._plan.serving.model,
-            adapters=adapters_digest(self._plan),
+            runs=identity(self._plan, self._closure),
         )
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -79,12 +79,13 @@ def status(runner: Runner, head: str) -> Status | None:
 def start_group(runner: Runner, head: str) -> Status:
     """Tell the controller to start, and follow the boot until it serves.
 
-    Raises `GROUP.BOOT` with the reason, which names the rank, when it gives up.
+    Raises `GROUP.BOOT` with the reason, which names the rank, when it gives up or a rank runs something else.
     """
     with phase("Start the group") as detail:
         status = _asked(runner, head, commands.ask_group("start"))
         while status.state != "up":
-            if not status.wanted:
+            differs = any(rank.trouble and not rank.connected for rank in status.ranks)
+            if not status.wanted or differs:
                 raise _gave_up(status)
             detail(_words(status))
             status = _asked(runner, head, commands.wait_group(status.key, LOOK_S))
