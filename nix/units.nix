@@ -33,8 +33,11 @@ let
       ExecStart = "@out@/bin/sparkserve rank run @out@";
       # Also after a kill -9: nobody may go on reading that the group is up.
       ExecStopPost = "@out@/bin/sparkserve rank gone @out@";
-      # A rank that comes back alone would wait for its group for ever; the group is started as a whole.
-      Restart = "no";
+      # A rank that died comes back with its group, by `up`. One that only hung, as its whole node may, is killed with
+      # its engine, and is there again: 20 s, as freeing an engine's memory may stop it for 10.
+      WatchdogSec = "20";
+      WatchdogSignal = "SIGKILL";
+      Restart = "on-watchdog";
       KillMode = "control-group";
       TimeoutStopSec = "30";
       # When memory is short the engine goes first, and sshd stays.
@@ -51,7 +54,10 @@ let
       After = "network.target";
     };
     Service = hardening // {
-      Type = "exec";
+      Type = "notify";
+      # It says so once a second. One that is stopped leaves every client without a word.
+      WatchdogSec = "10";
+      WatchdogSignal = "SIGKILL";
       ExecStart = "@out@/bin/sparkserve front run --plan @out@/plan.json";
       Restart = "always";
       RestartSec = "1";

@@ -28,6 +28,12 @@ def listen() -> None:
             signal.signal(number, _interrupt)
 
 
+def ignore() -> None:
+    """From now on `STOPS` do nothing: Python is ending, and one more would change the exit code."""
+    for number in STOPS:
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     if number != signal.SIGINT:
         # A shell that goes with its terminal sends the kernel's SIGHUP again: not into the cleaning up.

@@ -114,20 +114,25 @@ class Local:
 class SSH:
     """Runs commands on the Hosts of an ssh_config file, all for one node over one shared connection.
 
-    `env` is for the ssh here, over this process's: its PATH says which ssh. A context manager: leaving it
-    ends the connections, so that no process stays behind.
+    `env` is for the ssh here, over this process's: its PATH says which ssh. The files of its connections are
+    in a folder whose path is `near` and a random end. A context manager: leaving it ends the connections, so
+    that no process stays behind.
     """
 
     def __init__(
-        self, config: Path, allow: Safety = Safety.READS_HOSTS, env: Mapping[str, str] | None = None
+        self,
+        config: Path,
+        allow: Safety = Safety.READS_HOSTS,
+        env: Mapping[str, str] | None = None,
+        near: Path | None = None,
     ) -> None:
         self.allow = allow
         self._env = {**os.environ, **(env or {})}
         # Two reasons for a folder of its own in /run: a control socket's path has at most 108 characters, and
         # Nix splits its ssh options at spaces, which a checkout's path may have.
-        base = Path(os.environ.get("XDG_RUNTIME_DIR", "/run")) / "sparkserve"
-        base.mkdir(mode=0o755, parents=True, exist_ok=True)
-        self._control = Path(tempfile.mkdtemp(prefix="ssh-", dir=base))
+        near = near or Path(os.environ.get("XDG_RUNTIME_DIR", "/run")) / "sparkserve/ssh"
+        near.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        self._control = Path(tempfile.mkdtemp(prefix=f"{near.name}-", dir=near.parent))
         self.config = self._control / "config"
         self.config.symlink_to(config.resolve())
         self._used: set[str] = set()

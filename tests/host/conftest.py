@@ -42,3 +42,18 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engine_copy.Copy]
     copy = engine_copy.make(tmp_path_factory.mktemp("checkout"))
     yield copy
     copy.run("down")
+
+
+@pytest.fixture(scope="session")
+def triangle_copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engine_copy.Copy]:
+    """The same with a local-triangle in a network of its own, which is down.
+
+    One for all modules: to make its closure and to copy it to three disks takes two minutes.
+    """
+    from sparkserve.local import triangle
+
+    copy = engine_copy.make(tmp_path_factory.mktemp("checkout"), {"local-triangle": "10.79.33"})
+    yield copy
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARKSERVE_CHECKOUT", str(copy.path))
+        triangle.down("local-triangle", disks=True)

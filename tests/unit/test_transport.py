@@ -129,6 +129,9 @@ def test_nothing_to_do_when_all_units_run_the_closure() -> None:
     dead = Result(0, rank.replace("=active", "=failed"))
     runner = Recorded({**answers, ("spark-1", commands.shown_units(rollout.RANK).line()): dead})
     assert rollout.put_into_effect(runner, NODES) is True
+    changes = [(node, line) for node, line in runner.asked if "show" not in line and "readlink" not in line]
+    # What runs goes on: a front that systemd is about to restart must not cost a boot.
+    assert changes == [("spark-1", commands.start_units(rollout.RANK).line())]
 
 
 def test_rollout_stops_all_then_workers_before_the_head() -> None:
@@ -170,4 +173,17 @@ def test_a_rank_that_runs_something_else_ends_the_start_at_once() -> None:
     runner = Recorded({commands.ask_group("start").line(): status(reason=reason, ranks=(other,))})
     with pytest.raises(SparkserveError, match="another layer site") as caught:
         rollout.start_group(runner, "spark-0")
+    assert caught.value.id == "GROUP.BOOT"
+
+
+def test_a_start_that_nothing_begins_says_what_it_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout, "HINDERED_S", 0.1)
+    waiting = status(reason="preflight: rank 1 (spark-1): no echo from rank 2")
+    key = Status.model_validate_json(waiting.out).key
+    words: Answers = {
+        commands.ask_group("start").line(): waiting,
+        commands.wait_group(key, 10).line(): waiting,
+    }
+    with pytest.raises(SparkserveError, match="no echo from rank 2") as caught:
+        rollout.start_group(Recorded(words), "spark-0")
     assert caught.value.id == "GROUP.BOOT"

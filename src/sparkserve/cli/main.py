@@ -43,6 +43,7 @@ def main(argv: list[str] | None = None) -> None:
         except OSError:
             # What is left would fail once more when Python exits, which then complains.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    interrupts.ignore()
     sys.exit(code)
 
 

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from sparkserve import notify
 from sparkserve.errors import SparkserveError
 from sparkserve.front import answers, state
 from sparkserve.front.access import AccessLog
@@ -144,6 +145,7 @@ class Front:
             loop.add_signal_handler(number, stop.set)
         _allow_files()
         await self.start()
+        notify.ready()
         try:
             await stop.wait()
         finally:
@@ -206,6 +208,7 @@ class Front:
             if self.now() - swept >= 1.0:
                 swept = self.now()
                 self.sweep()
+                notify.alive()
 
 
 def _allow_files() -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import socket
 from typing import TYPE_CHECKING
 
+from sparkserve import notify
 from sparkserve import plan as plans
 from sparkserve.engine import closure as closures
 from sparkserve.front import state as files
@@ -18,6 +17,8 @@ from sparkserve.group.supervisor import Supervisor
 if TYPE_CHECKING:
     from pathlib import Path
 
+ALIVE_S = 2.0  # the unit's WatchdogSec is ten times as long
+
 
 def run(path: Path) -> None:
     """Serve the host closure at `path` until SIGTERM. Raises `PLAN.SCHEMA`, `GROUP.STATE`, OSError."""
@@ -25,22 +26,20 @@ def run(path: Path) -> None:
     for folder in (run_files.RUN, run_files.LOGS, run_files.STATE):
         folder.mkdir(parents=True, exist_ok=True)
     supervisor = Supervisor(plan, closure, run=run_files.RUN, logs=run_files.LOGS)
-    parts = [supervisor.serve()]
+    parts = [supervisor.serve(), _tell_alive()]
     if plan.node.rank == 0:
         controller = Controller(plan, closure, run=run_files.RUN, state=run_files.STATE)
-        parts.append(controller.serve(_ready))
+        parts.append(controller.serve(notify.ready))
     else:
-        _ready()
+        notify.ready()
     asyncio.run(_until_stopped(parts))
 
 
-def _ready() -> None:
-    """Tell systemd that `systemctl start` may return: whoever asks the controller next is heard."""
-    address = os.environ.get("NOTIFY_SOCKET")
-    if address:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as made:
-            made.connect(address.replace("@", "\0", 1))
-            made.send(b"READY=1")
+async def _tell_alive() -> None:
+    """A supervisor that does nothing any more is killed by systemd, and its engine with it."""
+    while True:
+        notify.alive()
+        await asyncio.sleep(ALIVE_S)
 
 
 async def _until_stopped(parts: list) -> None:  # type: ignore[type-arg]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparkserve.engine import procfs
 from sparkserve.local import cgroups, disk, keeper, members, power, wiring
 from sparkserve.local import names as naming
 
@@ -29,14 +32,13 @@ def find(names: Names) -> list[str]:
         pids |= {process.pid for process in members.of_netns(naming.NETNS / netns)}
     if (process := keeper.find(names)) is not None:
         pids.add(process.pid)
-    pids |= {process.pid for process in _connections(names)}
+    pids |= {process.pid for process in _clients(names)}
     found += [f"process {pid}{_called(pid)}" for pid in sorted(pids)]
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     inside = f"{names.folder}/".replace(" ", "\\040")
     found += [f"mount {line.split()[4]}" for line in mounts if line.split()[4].startswith(inside)]
     found += [f"loop device {line}" for line in disk.loops(names.folder)]
-    if names.run.exists():
-        found.append(f"folder {names.run}")
+    found += [f"folder {folder}" for folder in _folders(names)]
     if names.record.exists():
         found.append(f"record {names.record}")
     return found
@@ -54,7 +56,7 @@ def remove(names: Names, tools: Tools, *, clean_s: float) -> None:
     if nodes:
         with ThreadPoolExecutor(len(nodes)) as pool:
             list(pool.map(lambda node: _end(node, clean_s), nodes))
-    for process in _connections(names):
+    for process in _clients(names):
         process.send(signal.SIGKILL)
     for netns in (*nodes, names.wires):
         power.kill(netns, lambda: groups.pids(names.group))
@@ -62,7 +64,8 @@ def remove(names: Names, tools: Tools, *, clean_s: float) -> None:
     groups.remove(names.group)
     for image in names.folder.glob("*/disk.img"):
         disk.wait_released(naming.NodeFiles(image.parent))
-    shutil.rmtree(names.run, ignore_errors=True)
+    for folder in _folders(names):
+        shutil.rmtree(folder, ignore_errors=True)
     names.record.unlink(missing_ok=True)
 
 
@@ -73,10 +76,28 @@ def _end(netns: str, clean_s: float) -> None:
         process.wait(clean_s)
 
 
-def _connections(names: Names) -> list[Process]:
-    """The processes that hold shared ssh connections."""
-    found = [members.of_socket(path) for path in sorted(names.run.glob("*")) if path.is_socket()]
-    return [process for process in found if process is not None]
+def _folders(names: Names) -> list[Path]:
+    """The runtime folders that there are."""
+    connections = names.connections
+    found = [names.run, *sorted(connections.parent.glob(f"{connections.name}-*"))]
+    return [folder for folder in found if folder.exists()]
+
+
+def _clients(names: Names) -> list[Process]:
+    """The processes on the machine that speak to nodes: shared ssh connections, and an ssh or a copy by Nix
+    that outlives a command that was killed."""
+    sockets = [path for folder in _folders(names) for path in sorted(folder.glob("*")) if path.is_socket()]
+    found = {process for path in sockets if (process := members.of_socket(path)) is not None}
+    marks = [os.fsencode(f"{names.run}/"), os.fsencode(f"{names.connections}-")]
+    for pid in procfs.pids():
+        stat = procfs.look(pid)
+        if stat is None or stat.name not in ("ssh", "nix"):
+            continue
+        with suppress(OSError):
+            words = b"".join(Path(f"/proc/{pid}/{file}").read_bytes() for file in ("cmdline", "environ"))
+            if any(mark in words for mark in marks):
+                found.add(procfs.Process(pid, stat.start))
+    return sorted(found, key=lambda process: process.pid)
 
 
 def _called(pid: int) -> str:

@@ -50,6 +50,11 @@ class Names(NamedTuple):
         return Path("/run") / self.group
 
     @property
+    def connections(self) -> Path:
+        """How the folders of shared ssh connections begin, one folder for each command that has some."""
+        return Path("/run/sparkserve") / f"ssh-{self.tag}"
+
+    @property
     def ssh_config(self) -> Path:
         """For `ssh -F`: every node under its name."""
         return self.run / "ssh_config"

@@ -140,7 +140,7 @@ class Nodes:
 
 def connect(fleet: Fleet, allow: Safety = Safety.READS_HOSTS) -> Runner:
     """The way to the nodes."""
-    return SSH(fleet.ssh_config, allow, fleet.environment)
+    return SSH(fleet.ssh_config, allow, fleet.environment, fleet.names.connections)
 
 
 def _look(runner: Runner, node: str) -> Look | Missing:

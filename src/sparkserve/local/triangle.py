@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve import checkout, nix
 from sparkserve.errors import SparkserveError
+from sparkserve.interrupts import uninterrupted
 from sparkserve.local import cgroups, keeper, keys, leftovers, machine, power, record, wiring
 from sparkserve.local import names as naming
 from sparkserve.local.boot import DEFAULT_SIZES, Sizes
@@ -84,7 +85,8 @@ def power_on(plans: Sequence[Plan], sizes: Sizes = DEFAULT_SIZES) -> Fleet:
         _each(fleet, lambda node: power.wait(fleet, node))
     except BaseException:
         if fresh:
-            _remove(mine, tools, clean_s=0.0)
+            with uninterrupted():
+                _remove(mine, tools, clean_s=0.0)
         raise
     return fleet
 

@@ -29,34 +29,36 @@ RANK = "sparkserve-rank.service"
 FRONT = "sparkserve-front.service"
 STOP_S = 90.0  # requests in flight get 30 s, SGLang 15 s to end
 LOOK_S = 10.0  # a word at least so often while a boot goes on
+HINDERED_S = 60.0  # a supervisor connects in 5 s, on busy cores in 20
 
 
 def put_into_effect(runner: Runner, closures: Mapping[str, Path]) -> bool:
     """Make every node (the head first in `closures`) run its closure's units; False when they did already.
 
-    A running group is drained and stopped when anything changes. Raises as `run` of the runner.
+    A running group is drained and stopped when a closure changes, and left alone when only a unit is to be
+    started. Raises as `run` of the runner.
     """
     head = next(iter(closures))
-    states = dict.fromkeys(closures, False)
+    units = {node: [RANK, FRONT] if node == head else [RANK] for node in closures}
+    missing: dict[str, list[str] | None] = {}
 
     def look(node: str) -> None:
-        states[node] = _in_effect(runner, node, closures[node], node == head)
+        missing[node] = _missing(runner, node, closures[node], units[node])
 
     parallel(runner, closures, look)
-    if all(states.values()):
+    if not any(found is None or found for found in missing.values()):
         return False
     with phase("Activate the closure on all nodes") as detail:
-        detail("stopping the group")
-        stop(runner, closures)
-        for node in [*list(closures)[1:], head]:
-            detail(node)
-            switch(runner, node, closures[node])
-            check(runner, node, commands.activate(str(closures[node])))
-
-        def start(node: str) -> None:
-            check(runner, node, commands.start_units(*([RANK, FRONT] if node == head else [RANK])))
-
-        parallel(runner, closures, start)
+        if None in missing.values():
+            detail("stopping the group")
+            stop(runner, closures)
+            for node in [*list(closures)[1:], head]:
+                detail(node)
+                switch(runner, node, closures[node])
+                check(runner, node, commands.activate(str(closures[node])))
+            missing = dict(units)
+        absent = {node: found for node, found in missing.items() if found}
+        parallel(runner, absent, lambda node: check(runner, node, commands.start_units(*absent[node])))
     return True
 
 
@@ -79,13 +81,18 @@ def status(runner: Runner, head: str) -> Status | None:
 def start_group(runner: Runner, head: str) -> Status:
     """Tell the controller to start, and follow the boot until it serves.
 
-    Raises `GROUP.BOOT` with the reason, which names the rank, when it gives up or a rank runs something else.
+    Raises `GROUP.BOOT` with the reason, which names the rank, when it gives up, when a rank runs something
+    else, or when nothing has been started for `HINDERED_S`: the group then still waits for a mended cable,
+    and we do not.
     """
     with phase("Start the group") as detail:
         status = _asked(runner, head, commands.ask_group("start"))
+        started, since = status.starts[-1:], time.monotonic()
         while status.state != "up":
             differs = any(rank.trouble and not rank.connected for rank in status.ranks)
-            if not status.wanted or differs:
+            if status.phase or status.starts[-1:] != started:
+                started, since = status.starts[-1:], time.monotonic()
+            if not status.wanted or differs or time.monotonic() - since > HINDERED_S:
                 raise _gave_up(status)
             detail(_words(status))
             status = _asked(runner, head, commands.wait_group(status.key, LOOK_S))
@@ -109,13 +116,14 @@ def _status(result: Result) -> Status | None:
         return None
 
 
-def _in_effect(runner: Runner, node: str, closure: Path, is_head: bool) -> bool:
+def _missing(runner: Runner, node: str, closure: Path, units: list[str]) -> list[str] | None:
+    """The `units` of a node that do not run; None when they are not those of `closure`."""
     if runner.run(node, commands.current()).out.strip() != str(closure):
-        return False
-    units = [RANK, FRONT] if is_head else [RANK]
-    shown = check(runner, node, commands.shown_units(*units)).split("\n\n")
-    good = (f"{closure}/" in unit and "ActiveState=active" in unit for unit in shown)
-    return len(shown) == len(units) and all(good)
+        return None
+    shown = check(runner, node, commands.shown_units(*units)).strip().split("\n\n")
+    if len(shown) != len(units) or not all(f"{closure}/" in unit for unit in shown):
+        return None
+    return [name for name, unit in zip(units, shown, strict=True) if "ActiveState=active" not in unit]
 
 
 def _words(status: Status) -> str:
@@ -125,10 +133,12 @@ def _words(status: Status) -> str:
 
 
 def _gave_up(status: Status) -> SparkserveError:
+    # What still waits has not been started, and the last start's log is of another trouble.
+    log = status.starts[-1].log if status.starts and not status.wanted else ""
     return SparkserveError(
         "GROUP.BOOT",
         expected="all ranks up as one group",
-        found=f"{status.reason}\n{status.starts[-1].log if status.starts else ''}".strip(),
+        found=f"{status.reason}\n{log}".strip(),
         where=status.fleet,
         do="The ranks' logs: ./sparkserve logs. When the cause is gone: ./sparkserve up.",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import sys
 import time
@@ -10,7 +11,6 @@ import urllib.request
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-import engine_copy
 import pytest
 from nodes import attempt, ssh
 
@@ -29,9 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from engine_copy import Copy
+
     from sparkserve.local.record import Fleet
 
+FLEET = "local-triangle"
 HEAD = "spark-0"
+NODES = (HEAD, "spark-1", "spark-2")
 UP_S = 300.0  # 25 s on two idle cores; with other work beside it, 110 s were seen
 
 
@@ -53,24 +57,10 @@ class Real(NamedTuple):
         return attempt(self.fleet, node, command)
 
     def health(self) -> int:
-        """The status of /health on this machine's port; 0 when nobody answers."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=3) as answer:
-                return int(answer.status)
-        except urllib.error.HTTPError as error:
-            return error.code
-        except OSError:
-            return 0
+        return health(self.port)
 
     def ask(self, question: str) -> str:
-        """One greedy answer."""
-        body = {"model": "smollm2-135m", "messages": [{"role": "user", "content": question}]}
-        url = f"http://127.0.0.1:{self.port}/v1/chat/completions"
-        data = json.dumps({**body, "max_tokens": 16, "temperature": 0}).encode()
-        request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
-            text: str = json.load(answer)["choices"][0]["message"]["content"]
-        return text
+        return ask(self.port, question)
 
     def bring_up(self) -> None:
         """What `up` does on nodes that are on."""
@@ -99,13 +89,41 @@ class Real(NamedTuple):
         return found[0]
 
 
+def health(port: int) -> int:
+    """The status of /health on this machine's port; 0 when nobody answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=3) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except (OSError, http.client.HTTPException):
+        return 0
+
+
+def ask(port: int, question: str) -> str:
+    """One greedy answer."""
+    body = {"model": "smollm2-135m", "messages": [{"role": "user", "content": question}]}
+    url = f"http://127.0.0.1:{port}/v1/chat/completions"
+    data = json.dumps({**body, "max_tokens": 16, "temperature": 0}).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
+        text: str = json.load(answer)["choices"][0]["message"]["content"]
+    return text
+
+
 @contextmanager
-def real(folder: Path, network: str) -> Iterator[Real]:
-    """A served group on three nodes; afterwards nothing of it is left."""
-    copy = engine_copy.make(folder, {"local-triangle": network})
+def inside(copy: Copy) -> Iterator[None]:
+    """In this process too, the checkout is `copy`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARKSERVE_CHECKOUT", str(copy.path))
-        found = plans.load("local-triangle")
+        yield
+
+
+@contextmanager
+def real(copy: Copy) -> Iterator[Real]:
+    """A served group on three nodes; afterwards nothing of it is left but the disks."""
+    with inside(copy):
+        found = plans.load(FLEET)
         engine = found[0].engine
         fetch.fetch(["stage0", "base", "tools", "harness", "node", engine.package, engine.model], [], None)
         names = [plan.node.name for plan in found]
@@ -118,4 +136,4 @@ def real(folder: Path, network: str) -> Iterator[Real]:
                 made.bring_up()
                 yield made
         finally:
-            triangle.down("local-triangle", disks=True)
+            triangle.down(FLEET)

@@ -6,18 +6,25 @@ import json
 import os
 import socket
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve import plan
+from sparkserve.engine import procfs
+from sparkserve.local import cgroups
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from sparkserve.engine.procfs import Process
+    from sparkserve.local.names import Names
     from sparkserve.local.record import Fleet
     from sparkserve.plan import Plan
 
 ROOT = Path(__file__).parents[3]
+INIT, SSHD = "init.scope", "system.slice/ssh.service"
+RANK, FRONT = "system.slice/sparkserve-rank.service", "system.slice/sparkserve-front.service"
 
 
 def plans(name: str, network: str, pid: int | None = None) -> list[Plan]:
@@ -45,6 +52,19 @@ def ssh(fleet: Fleet, node: str, command: str) -> str:
     done = attempt(fleet, node, command)
     assert done.returncode == 0, f"{node}: {command}: {done.stderr}{done.stdout}"
     return done.stdout.strip()
+
+
+def processes(names: Names, node: str, unit: str) -> list[Process]:
+    """The processes of a node's systemd unit (INIT, SSHD, RANK, FRONT), whatever state the node is in."""
+    hierarchies = cgroups.detect().hierarchies
+    managed = [each for each in hierarchies if not each.options or each.has("name=systemd")]
+    found = set()
+    for each in managed:
+        folder = each.path / names.group / node / unit
+        for procs in folder.rglob("cgroup.procs"):
+            with suppress(OSError):
+                found |= set(map(int, procs.read_text().split()))
+    return [process for pid in sorted(found) if (process := procfs.find(pid)) is not None]
 
 
 def until(what: str, true: Callable[[], bool], seconds: float = 15.0) -> None:

@@ -25,14 +25,16 @@ from sparkserve.local import faults, power
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from engine_copy import Copy
+
 NODES = ("spark-0", "spark-1", "spark-2")
 FLEET = ("--fleet", "local-triangle")
 ENDS_S = 60.0  # a command that hangs, not one that is slow
 
 
 @pytest.fixture(scope="module")
-def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
-    with real(tmp_path_factory.mktemp("checkout"), "10.79.35") as made:
+def group(triangle_copy: Copy) -> Iterator[Real]:
+    with real(triangle_copy) as made:
         yield made
 
 

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import json
+import signal as signals
 import subprocess
 import time
 from typing import TYPE_CHECKING
 
 import pytest
-from group_fleet import HEAD, Real, real
-from nodes import until
+from group_fleet import FLEET, HEAD, NODES, UP_S, Real, real
+from nodes import SSHD, processes, until
 
 from sparkserve.local import faults
 from sparkserve.transport import rollout
@@ -19,14 +21,15 @@ from sparkserve.transport import rollout
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-NODES = ("spark-0", "spark-1", "spark-2")
+    from engine_copy import Copy
+
 SCHEDULER = "pgrep -f [s]glang::schedul | head -1"
 SUPERVISOR = "systemctl show -p MainPID --value sparkserve-rank"
 
 
 @pytest.fixture(scope="module")
-def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Real]:
-    with real(tmp_path_factory.mktemp("checkout"), "10.79.33") as made:
+def group(triangle_copy: Copy) -> Iterator[Real]:
+    with real(triangle_copy) as made:
         yield made
 
 
@@ -101,13 +104,37 @@ def test_a_supervisor_that_is_stopped(group: Real) -> None:
     number, begin = group.status().number, time.monotonic()
     group.sh("spark-2", f"kill -STOP $({SUPERVISOR})")
     assert lost(group, number, begin) == "rank 2 (spark-2): silent for 5 s (frozen, or off the network)"
-    group.sh("spark-2", f"kill -CONT $({SUPERVISOR})")
+    # systemd puts another in its place, which connects; nobody need send SIGCONT.
+    group.until("its engine to be gone", lambda: group.attempt("spark-2", SCHEDULER).stdout == "", 25)
+    group.until("up by itself", lambda: group.status().state == "up", UP_S)
+
+
+def test_a_stopped_supervisor_of_the_head_is_replaced(group: Real) -> None:
+    number = group.status().number
+    group.sh(HEAD, f"kill -STOP $({SUPERVISOR})")
+    group.until("a new boot to be up", lambda: up_after(group, number), UP_S)
+
+
+def up_after(group: Real, number: int) -> bool:
+    """Whether a boot after `number` is up; without a controller nobody knows."""
+    status = rollout.status(group.runner, HEAD)
+    return status is not None and status.number > number and status.state == "up"
 
 
 def test_the_front_comes_back_and_the_group_never_went(group: Real) -> None:
     number = group.status().number
     group.sh(HEAD, "kill -9 $(systemctl show -p MainPID --value sparkserve-front)")
     group.until("health to come back", lambda: group.health() == 200, 15)
+    assert group.status().number == number
+
+
+def test_a_stopped_front_is_replaced_and_the_group_never_went(group: Real) -> None:
+    number, front = group.status().number, "systemctl show -p MainPID --value sparkserve-front"
+    old = group.sh(HEAD, front)
+    group.sh(HEAD, f"kill -STOP {old}")
+    assert group.health() == 0  # no answer at all: nothing wrong is said
+    took = group.until("health to come back", lambda: group.health() == 200, 30)
+    assert group.sh(HEAD, front) != old, took
     assert group.status().number == number
 
 
@@ -118,6 +145,31 @@ def test_sshd_is_not_needed_to_serve(group: Real) -> None:
     time.sleep(3)
     assert group.health() == 200
     until("sshd to answer", lambda: group.attempt("spark-1", "true").returncode == 0)
+
+
+@pytest.mark.parametrize("node", [HEAD, "spark-1"])
+def test_a_stopped_sshd_is_named_and_serving_goes_on(group: Real, triangle_copy: Copy, node: str) -> None:
+    number = group.status().number
+    sshd = processes(group.fleet.names, node, SSHD)
+    for process in sshd:
+        process.send(signals.SIGSTOP)
+    try:
+        begin = time.monotonic()
+        code, out = triangle_copy.run("status", "--fleet", FLEET, "--json")
+        assert time.monotonic() - begin < 20
+        states = {row["node"]: row["state"] for row in json.loads(out)["nodes"]}
+        assert (code, states[node]) == (52, "unreachable")
+        begin = time.monotonic()
+        with triangle_copy.start("up", "--fleet", FLEET) as up:
+            told = up.communicate(timeout=120)[1]
+        assert up.returncode == 15 and f"expected {node} to start and answer on its ssh port" in told, told
+        assert time.monotonic() - begin < 60
+        assert "Paris" in group.ask("What is the capital of France?")
+    finally:
+        for process in sshd:
+            process.send(signals.SIGCONT)
+    until("sshd to answer", lambda: group.attempt(node, "true").returncode == 0)
+    assert (group.health(), group.status().number) == (200, number)
 
 
 def test_a_cut_cable_is_named(group: Real) -> None:
