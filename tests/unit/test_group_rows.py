@@ -117,6 +117,9 @@ def test_a_rank_that_the_controller_refuses_says_why() -> None:
     found = group_rows.rows(PLANS[0], looks(status("down", {1: other}, reason="r")), Health("down", ""))
     assert (found[1]["state"], found[1]["reason"]) == ("lost", "rank 1 (spark-1) has another engine root")
     assert (found[0]["state"], found[0]["reason"]) == ("down", "r")
+    cable = {"trouble": "no carrier on enp1s0f0np0 to rank 1"}
+    found = group_rows.rows(PLANS[0], looks(status("down", {2: cable}, reason="r")), Health("down", ""))
+    assert found[2]["reason"] == "no carrier on enp1s0f0np0 to rank 1; r"
 
 
 @pytest.mark.parametrize("state", ["starting", "draining", "down"])

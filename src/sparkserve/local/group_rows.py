@@ -66,7 +66,7 @@ def _state(
     if not rank.connected:
         return "lost", rank.trouble or "its supervisor has no connection to the controller"
     if group.state != "up":
-        return group.state, rank.trouble or _reason(group)
+        return group.state, "; ".join(part for part in (rank.trouble, _reason(group)) if part)
     if health.verdict != "ok":
         return health.verdict or "silent", health.reason
     return "ready", rank.trouble

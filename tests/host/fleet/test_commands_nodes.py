@@ -136,7 +136,8 @@ def test_status_of_a_group_that_serves(group: Real) -> None:
         assert rows[node]["pss_bytes"] > 300_000_000
         assert "sparkserve_launch" in group.sh(node, f"tr '\\0' ' ' </proc/{rows[node]['pid']}/cmdline")
         assert rows[node]["uptime_s"] > 0
-    assert run("smoke")[1].splitlines()[0].startswith("The capital of France is Paris")
+    code, out, err = run("smoke")
+    assert (code, out.splitlines()[:1]) == (0, ["The capital of France is Paris."]), err
 
 
 def test_an_sshd_that_is_stopped(group: Real) -> None:
@@ -145,7 +146,8 @@ def test_an_sshd_that_is_stopped(group: Real) -> None:
         rows = nodes()
         assert [rows[node]["state"] for node in NODES] == ["ready", "unreachable", "ready"]
         assert rows["spark-1"]["reason"].endswith("the controller says of its rank: ready")
-        assert run("smoke")[0] == 0  # its rank serves on
+        code, _, err = run("smoke")
+        assert code == 0, err  # its rank serves on
         code, out, err = run("logs", "-n", "2")
         assert (code, len(out.splitlines())) == (71, 4)
         assert "spark-1" in err
@@ -162,7 +164,7 @@ def test_a_node_that_is_off_or_frozen(group: Real) -> None:
         rows = nodes()
         assert [rows[node]["state"] for node in NODES[1:]] == ["off", "unreachable"]
         assert rows[HEAD]["state"] in ("down", "starting")
-        assert "not connected" in rows[HEAD]["reason"] or "(spark-" in rows[HEAD]["reason"]
+        assert "(spark-1)" in rows[HEAD]["reason"]
     finally:
         faults.thaw(group.fleet, "spark-2")
         faults.power_on(group.fleet, "spark-1")
