@@ -43,7 +43,8 @@ def main(argv: list[str] | None = None) -> None:
         except OSError:
             # What is left would fail once more when Python exits, which then complains.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-    interrupts.ignore()
+    if argv is None:  # else whoever called goes on, and what it starts would inherit this
+        interrupts.ignore()
     sys.exit(code)
 
 
