@@ -175,7 +175,8 @@ def ask_group(what: str) -> Command:
 def wait_group(seen: str, seconds: float) -> Command:
     """The group's status as JSON, as soon as its key is not `seen`."""
     words = ("rank", "wait", PROFILE, seen, "--seconds", f"{seconds:g}")
-    return reads(f"{PROFILE}/bin/sparkserve", *words, timeout_s=seconds + 30)
+    # While three engines import on two cores a Python is slow to start: 40 s were seen at a load of 33.
+    return reads(f"{PROFILE}/bin/sparkserve", *words, timeout_s=seconds + 90)
 
 
 def current() -> Command:
