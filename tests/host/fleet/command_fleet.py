@@ -44,6 +44,12 @@ class Commanded(NamedTuple):
         assert code == 0, said
         return said
 
+    def down(self) -> None:
+        """`down`, which must leave nothing on."""
+        code, _ = self.copy.run("down", *FLEET)
+        assert code == 0
+        assert not self.on()
+
     def refused(self) -> str:
         """`up`, which must fail with GROUP.BOOT and leave no engine and no health; why."""
         code, said = self.command("up")

@@ -95,7 +95,7 @@ def drift(fleet: Commanded, nodes: str) -> None:
 
 
 def test_one_rank_with_other_settings(fleet: Commanded) -> None:
-    fleet.command("down")
+    fleet.down()
     # As if its closure had been rolled out from another clone.
     text = "builtins.toJSON plans"
     other = f'builtins.replaceStrings [ "\\"timeout_s\\":30" ] [ "\\"timeout_s\\":31" ] ({text})'
@@ -137,7 +137,7 @@ def test_a_byte_changed_on_a_nodes_disk_after_the_copy(fleet: Commanded) -> None
     found = fleet.refused()
     assert f"rank 1 (spark-1): adapter {ADAPTER} refused: {TARGET} is not the source" in found
     # After a power-on all contents are read again: the damaged file is replaced.
-    assert fleet.command("down")[0] == 0
+    fleet.down()
     fleet.up()
     assert "Paris" in fleet.ask("What is the capital of France?")
 
