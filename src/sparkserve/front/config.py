@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sparkserve.plan import Plan
 
 RUN_DIR = Path("/run/sparkserve")
-PROFILE = Path("/nix/var/nix/profiles/sparkserve/plan.json")
 
 _LOOPBACK: tuple[IPv4Network | IPv6Network, ...] = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 

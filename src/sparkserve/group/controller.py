@@ -133,7 +133,7 @@ class Controller:
             start = protocol.PastStart(number=number, at=time.time())
             self._remember(self.memory.started(start))
             self.boot = Boot(self.plan, number, time.monotonic())
-            await self._start(number, token, port)
+            await self._start(number, port)
             await self._answers()
             self._remember(self.memory.changed(number, up_at=time.time()))
             self._say("up", "", name)
@@ -190,9 +190,9 @@ class Controller:
         if found:
             raise Over(f"preflight: {'; '.join(found)}")
 
-    async def _start(self, number: int, token: str, port: int) -> None:
+    async def _start(self, number: int, port: int) -> None:
         """Start the workers' engines, then the head's, and wait until all are ready and armed."""
-        order = protocol.Start(number=number, token=token, port=port)
+        order = protocol.Start(number=number, port=port)
         await self.members.send(self._ranks[1:], order)
         await self._until(lambda boot: all(boot.of(rank)[0] for rank in self._ranks[1:]))
         await self.members.send([0], order)
@@ -247,7 +247,8 @@ class Controller:
         if not self.memory.wanted:
             raise Over("stopped by an operator")
         limit = self._group.lost_s / 2
-        for rank in self._ranks:
+        # What a rank said before its connection was lost says why.
+        for rank in self._ranks if self.members.events.empty() else ():
             member = self.members.present.get(rank)
             if member is None:
                 raise Over(f"{self.members.name(rank)}: its connection was lost")

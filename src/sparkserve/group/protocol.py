@@ -21,13 +21,12 @@ class _Message(BaseModel):
 
 
 class Hello(_Message):
-    """A rank introduces itself. `machine` is the kernel's id of its node's boot; `runs`: see identity.py."""
+    """A rank introduces itself. `runs`: see identity.py."""
 
     type: Literal["hello"] = "hello"
     version: int = VERSION
     rank: int
     node: str
-    machine: str
     fleet_id: str
     runs: dict[str, bool | int | float | str]
 
@@ -58,11 +57,10 @@ class Checked(_Message):
 
 
 class Start(_Message):
-    """Start the engine. It meets the others at `port` of the head; `token` (64 hex digits) is this boot's."""
+    """Start the engine. It meets the others at `port` of the head."""
 
     type: Literal["start"] = "start"
     number: int
-    token: str
     port: int
 
 

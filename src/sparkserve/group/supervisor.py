@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sparkserve.engine import chat, log, procfs
+from sparkserve.engine import chat, log
 from sparkserve.errors import SparkserveError
 from sparkserve.group import boot_logs, preflight, protocol, run_files
 from sparkserve.group.channel import connect
@@ -102,7 +102,6 @@ class Supervisor:
         return protocol.Hello(
             rank=self._plan.node.rank,
             node=self._plan.node.name,
-            machine=procfs.boot_id(),
             fleet_id=self._closure.fleet_id,
             runs=identity(self._plan, self._closure),
         )

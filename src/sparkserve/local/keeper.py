@@ -126,7 +126,10 @@ async def _watch(fleet: Fleet, node: str) -> None:
         if process is not None:
             await _end_of(process)
         elif wanted(fleet, node):
-            await asyncio.to_thread(_again, fleet, node, again)
+            try:
+                await asyncio.to_thread(_again, fleet, node, again)
+            except OSError as error:  # a full disk, now; the node is still to be powered on afterwards
+                _log(f"{node}: {error}")
         await asyncio.sleep(_LOOK_S)
 
 

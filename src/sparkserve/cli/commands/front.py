@@ -31,14 +31,12 @@ def command() -> None:
 @command.command(
     epilog="""Examples:
 
-    sparkserve front run --plan profile
-
     sparkserve front run --plan plan.json --listen 127.0.0.1:8888 --engine 127.0.0.1:30000 --run-dir /tmp/run
 
 Stops on SIGTERM, after requests in flight had 10 s to end. Exit codes: 0 stopped, 13 the port is taken, 35
 not a plan, or one without a group and no --engine."""
 )
-@click.option("--plan", required=True, help="A plan.json, or `profile`: the one of this node's generation.")
+@click.option("--plan", required=True, type=click.Path(path_type=Path), help="A plan.json.")
 @click.option(
     "--listen", multiple=True, type=_AddressType(), help="In place of the plan's serving.host and port."
 )
@@ -50,11 +48,10 @@ not a plan, or one without a group and no --engine."""
     show_default=True,
     help="Where group.json is read and front.json written.",
 )
-def run(plan: str, listen: tuple[Address, ...], engine: Address | None, run_dir: Path) -> None:
+def run(plan: Path, listen: tuple[Address, ...], engine: Address | None, run_dir: Path) -> None:
     """Serve until stopped. One JSON object a request goes to stdout, changes of health to stderr."""
     from sparkserve.front import config, server
     from sparkserve.plan import load
 
-    path = Path(config.PROFILE if plan == "profile" else plan)
     run_dir.mkdir(parents=True, exist_ok=True)
-    server.run(config.from_plan(load(path), listen=listen, engine=engine, run_dir=run_dir))
+    server.run(config.from_plan(load(plan), listen=listen, engine=engine, run_dir=run_dir))
