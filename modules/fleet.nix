@@ -31,6 +31,9 @@ let
 
   listed = lib.concatStringsSep ", ";
 
+  # This host, loopback, and from 224 on multicast and what is reserved.
+  unreachable = n: lib.length cfg.nodes > 1 && builtins.match "(0|127|22[4-9]|2[3-5][0-9])\\..*" n.address != null;
+
   # How many nodes a topology has.
   sizes = { single = 1; triangle = 3; };
   wanted = sizes.${cfg.topology};
@@ -57,9 +60,14 @@ in
       assertion = lib.length cfg.nodes == wanted;
       message =
         "fleet.nodes has ${toString (lib.length cfg.nodes)} entries, but fleet.topology = \"${cfg.topology}\" takes "
-        + "${toString wanted}: list exactly ${toString wanted}";
+        + "${toString wanted}: list exactly ${toString wanted}, or choose another topology (${listed (lib.attrNames sizes)})";
     }
   ]
+  ++ map (n: {
+    assertion = false;
+    message =
+      "fleet.nodes: address ${n.address} of ${n.name} is none that other nodes can reach: give it one of its network";
+  }) (lib.filter unreachable cfg.nodes)
   ++ map (s: {
     assertion = false;
     message = "fleet.nodes: address ${s.value} is given to ${listed s.users}: give each node its own";

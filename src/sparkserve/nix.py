@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 TAIL_LINES = 60
+ENDS_S = 10.0  # after SIGTERM, which an evaluation reads when it is done
 RACE_TRIES = 10  # half a second apart
 
 # Nix code of ours throws "ID | expected | found | where | do"; see nix/throw.nix.
@@ -180,7 +181,11 @@ def _once(argv: Sequence[str], on_line: Callable[[str], None] | None) -> tuple[s
             code = process.wait()
         except BaseException:
             process.terminate()
-            process.wait()
+            try:
+                process.wait(ENDS_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
             raise
         out.seek(0)
         return out.read(), "\n".join(tail), code

@@ -60,3 +60,13 @@ def test_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "./sparkserve up" in err
     code, out, _ = run(capsys, "status", "--json")
     assert (code, json.loads(out)) == (52, {"fleet": "local-single", "nodes": []})
+
+
+def test_advice_is_about_the_fleet_that_was_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SPARKSERVE_FLEET")
+    _, _, err = run(capsys, "status", "--fleet", "local-single")
+    assert err == "local-single does not run. Start it with: ./sparkserve up --fleet local-single.\n"
+    for name in ("smoke", "logs"):
+        assert "./sparkserve up --fleet local-single." in run(capsys, name, "--fleet", "local-single")[2]

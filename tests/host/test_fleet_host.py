@@ -208,6 +208,7 @@ def test_all_failed_assertions_at_once(desk: Path) -> None:
     for part in (
         'fleet.nodes has 2 entries, but fleet.topology = "single" takes 1: list exactly 1',
         "fleet.nodes: address 127.0.0.1 is given to b, spark-0: give each node its own",
+        "address 127.0.0.1 of b is none that other nodes can reach: give it one of its network",
         'serving.host = "10.0.0.1" opens the endpoint to a network without credentials: use 127.0.0.1',
         'engine.args has "--port=1", which is --port to SGLang: set serving.port instead',
     ):

@@ -11,7 +11,7 @@ import pytest
 from pins_values import pin, pin_list
 
 from sparkserve.errors import SparkserveError
-from sparkserve.pins import model, profile
+from sparkserve.pins import check, model, profile
 
 REPOSITORY = Path(__file__).parents[2]
 LISTS = sorted((REPOSITORY / "nix/pins").glob("*.json"))
@@ -112,6 +112,14 @@ def test_a_missing_list_is_refused_with_those_that_are_there() -> None:
         model.load("some")
     assert caught.value.id == "PIN.PROFILE"
     assert "other" in caught.value.do
+
+
+def test_a_profile_without_a_list_is_not_passed_over(checkout: Path) -> None:
+    (checkout / "nix/profiles").mkdir()
+    (checkout / "nix/profiles/oci.toml").write_text("")
+    with pytest.raises(SparkserveError) as caught:
+        check.check(model.known())
+    assert (caught.value.id, caught.value.expected) == ("PIN.PROFILE", "the pin list of oci")
 
 
 def test_there_is_a_list_for_every_profile() -> None:

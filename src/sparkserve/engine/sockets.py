@@ -57,12 +57,13 @@ def listens(run: Run) -> bool:
 
 def taken(host: str, port: int, found: str) -> SparkserveError:
     """The error for an endpoint that `found` has."""
+    ours = "./sparkserve down ends one fleet (--fleet) of one checkout. " if "sparkserve" in found else ""
     return SparkserveError(
         "HOST.PORT",
         expected="a free port for the endpoint",
         found=f"taken by {found}",
         where=f"{host}:{port}",
-        do="Stop that program, or set another serving.port in hosts/<fleet>/fleet.nix.",
+        do=f"{ours}Stop that program, or set another serving.port in hosts/<fleet>/fleet.nix.",
     )
 
 

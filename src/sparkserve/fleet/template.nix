@@ -1,6 +1,6 @@
 # A fleet: its machines, and what they serve. `./sparkserve fleet show` prints what comes out.
 {
-  # In cable order; the first is the head. This version serves from one node.
+  # In cable order; the first is the head. hosts/local-triangle has three nodes, with fleet.topology = "triangle".
   fleet.nodes = [
     { name = "spark-0"; address = "127.0.0.1"; }
   ];

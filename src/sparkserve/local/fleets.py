@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from sparkserve import checkout, disk
-from sparkserve.fleet import plans
+from sparkserve.fleet import command, plans
 from sparkserve.local import lock
 from sparkserve.output import phase
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 Part = Literal["engine", "supervisor", "front"]
 
-# What a state means and what to do about it; "ready" needs no advice.
+# What a state means and what to do about it.
 ADVICE = {
     "stopped": "Start it with: ./sparkserve up.",
     "starting": "Wait until its ./sparkserve up is done.",
@@ -31,6 +32,11 @@ ADVICE = {
     "draining": "It lets requests end and stops.",
     "down": "Its group does not run. ./sparkserve up starts it; see ./sparkserve logs.",
 }
+
+
+def advice(state: str, fleet: str) -> str:
+    """What to do about a node of `fleet` in this state; nothing when it is ready."""
+    return re.sub(r"\./sparkserve (\w+)", lambda found: command(found[1], fleet), ADVICE.get(state, ""))
 
 
 class Up(NamedTuple):

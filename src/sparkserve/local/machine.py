@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from sparkserve.plan import Plan
 
 
+_CAPABILITIES = {12: "CAP_NET_ADMIN", 21: "CAP_SYS_ADMIN"}  # with their numbers in the kernel
+
+
 def check() -> None:
     """Raise `HOST.ROOT` or `HOST.SYSTEM` unless root, loop devices, overlays and namespaces are there."""
     if os.geteuid() != 0:
@@ -29,6 +33,10 @@ def check() -> None:
             where="this shell",
             do="Run the same command with sudo.",
         )
+    able = re.search(r"^CapEff:\s*([0-9a-f]+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+    for number, name in _CAPABILITIES.items():
+        if able and not int(able[1], 16) >> number & 1:
+            raise _lacks(f"the capability {name}", "a container without it")
     known = Path("/proc/filesystems").read_text().split()
     for name in ("ext4", "overlay"):
         if name not in known:

@@ -12,7 +12,7 @@ from sparkserve.engine import closure as closures
 from sparkserve.engine import log, process, procfs, status
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import names, plans
+from sparkserve.fleet import command, names, plans
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import lock, namespaces, port
 from sparkserve.local.fleets import Serving, Up
@@ -120,7 +120,7 @@ class Engine:
             expected="a fleet that has the log asked for",
             found=found,
             where=self._name,
-            do="Start it with: ./sparkserve up.",
+            do=f"Start it with: {command('up', self._name)}.",
         )
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve import checkout, nix
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import cgroups, keeper, keys, leftovers, machine, power, record, wiring
 from sparkserve.local import names as naming
@@ -100,7 +101,7 @@ def load(fleet: str) -> Fleet:
             expected=f"the laptop fleet {fleet} to be up",
             found="no nodes",
             where=str(names(fleet).record),
-            do="Run ./sparkserve up.",
+            do=f"Run {command('up', fleet)}.",
         )
     return found
 

@@ -115,8 +115,9 @@ def list_path(profile: str) -> Path:
 
 
 def known() -> list[str]:
-    """The profiles that have a pin list, sorted."""
-    return sorted(p.stem for p in (checkout.root() / "nix" / "pins").glob("*.json"))
+    """The profiles that have or should have a pin list, sorted."""
+    nix = checkout.root() / "nix"
+    return sorted({path.stem for path in (*nix.glob("profiles/*.toml"), *nix.glob("pins/*.json"))})
 
 
 def load(profile: str) -> PinList:
@@ -128,7 +129,7 @@ def load(profile: str) -> PinList:
         found, do = (
             "no such file",
             f"Run: git restore nix/pins/{profile}.json, or: ./sparkserve pins lock {profile}. "
-            f"Locked now: {', '.join(known())}.",
+            f"Profiles: {', '.join(known())}.",
         )
     except ValidationError as error:
         first = error.errors()[0]

@@ -32,7 +32,7 @@ def command(fleet: str, as_json: bool) -> None:
             expected="an engine that is ready to be asked",
             found=f"it is {serving.state}" + (f": {serving.reason}" if serving.reason else ""),
             where=fleet,
-            do=fleets.ADVICE[serving.state],
+            do=fleets.advice(serving.state, fleet),
         )
     with phase(f"Ask {serving.model}: {smoke.QUESTION}"):
         result = smoke.check(serving.endpoint, serving.model)

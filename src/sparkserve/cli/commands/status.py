@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from sparkserve.cli import options
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
 
 @click.command(
@@ -40,21 +41,21 @@ def command(context: click.Context, fleet: str, as_json: bool) -> None:
     if as_json:
         print_json({"fleet": fleet, "nodes": nodes})
     elif all(node["state"] == "stopped" for node in nodes):
-        console.print(f"{fleet} does not run. Start it with: ./sparkserve up")
+        console.print(f"{fleet} does not run. {fleets.advice('stopped', fleet)}")
     else:
         columns = ("node", "state", "boot", "pid", "uptime", "memory", "canary", "fleet id", "endpoint")
         print_table(columns, [_row(node) for node in nodes])
-        for text, names in _remarks(nodes, fleets.ADVICE).items():
+        for text, names in _remarks(nodes, partial(fleets.advice, fleet=fleet)).items():
             console.print(f"{', '.join(names)}: {text}")
     if not nodes or any(node["state"] != "ready" for node in nodes):
         context.exit(EXIT_CODES["ENGINE.STATE"])
 
 
-def _remarks(nodes: list[dict[str, Any]], advice: Mapping[str, str]) -> dict[str, list[str]]:
+def _remarks(nodes: list[dict[str, Any]], advice: Callable[[str], str]) -> dict[str, list[str]]:
     """What is to be said of nodes, each thing once."""
     found: dict[str, list[str]] = {}
     for node in nodes:
-        text = " ".join(part for part in (_reason(node), advice.get(node["state"])) if part)
+        text = " ".join(part for part in (_reason(node), advice(node["state"])) if part)
         if text:
             found.setdefault(text, []).append(node["node"])
     return found
