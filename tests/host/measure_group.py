@@ -51,14 +51,10 @@ PROMPTS = (
     "Count to ten.",
     "Write a haiku about rain.",
     "Explain why the sky is blue.",
-    "List five animals that live in the sea.",
     "Translate 'good morning' into Spanish.",
     "Write a Python function that adds two numbers.",
     "Who wrote Romeo and Juliet?",
     "What is 12 times 12?",
-    "Give me a recipe for pancakes.",
-    "Describe a forest in autumn.",
-    "What does a compiler do?",
 )
 
 
@@ -235,7 +231,7 @@ def rates(ways: dict[str, Way], rounds: int) -> dict[str, Any]:
     }
 
 
-def texts(ways: dict[str, Way], tokens: int = 40) -> dict[str, Any]:
+def texts(ways: dict[str, Way], tokens: int = 32) -> dict[str, Any]:
     """Greedy answers to PROMPTS, until they end or `tokens`, of every fleet."""
     said: dict[str, dict[str, str]] = {}
     for name, way in ways.items():
