@@ -5,7 +5,8 @@
 Works on a copy of this checkout in FOLDER, with ports and networks of its own, through `sparkserve up`: three
 fleets there, `local-single` (TP=1, two threads), `local-triangle` (TP=3), and `gloo-triangle` (TP=3 without
 the adapter). All are up at once, and those that are not being measured are frozen, so that every round has
-all three. For that a fleet must stand being frozen: `group.lostS` and `canaryS` are an hour in the triangles.
+all three. For that a fleet must stand being frozen: `group.lostS`, `canaryS` and the units' watchdogs are an
+hour there.
 `bytes` counts what `./sparkserve up --fleet local-triangle` of this checkout sends. Results go to
 docs/results/group.json. Needs root and Nix, a machine that does nothing else, and everything committed.
 """
@@ -16,6 +17,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import signal
 import statistics
 import subprocess
@@ -51,14 +53,10 @@ PROMPTS = (
     "Count to ten.",
     "Write a haiku about rain.",
     "Explain why the sky is blue.",
-    "List five animals that live in the sea.",
     "Translate 'good morning' into Spanish.",
     "Write a Python function that adds two numbers.",
     "Who wrote Romeo and Juliet?",
     "What is 12 times 12?",
-    "Give me a recipe for pancakes.",
-    "Describe a forest in autumn.",
-    "What does a compiler do?",
 )
 
 
@@ -111,6 +109,8 @@ def copy(folder: Path) -> engine_copy.Copy:
         text = text.replace(f"port = {made.port}", f"port = {port + number}").rstrip().removesuffix("}") + end
         (path / f"hosts/{name}").mkdir(exist_ok=True)
         (path / f"hosts/{name}/fleet.nix").write_text(text)
+    units = path / "nix/units.nix"
+    units.write_text(re.sub(r'WatchdogSec = "\d+"', 'WatchdogSec = "3600"', units.read_text()))
     subprocess.run(["git", "add", "--all"], cwd=path, check=True)
     os.environ["SPARKSERVE_CHECKOUT"] = str(path)
     return engine_copy.Copy(path, port)
@@ -235,7 +235,7 @@ def rates(ways: dict[str, Way], rounds: int) -> dict[str, Any]:
     }
 
 
-def texts(ways: dict[str, Way], tokens: int = 40) -> dict[str, Any]:
+def texts(ways: dict[str, Way], tokens: int = 32) -> dict[str, Any]:
     """Greedy answers to PROMPTS, until they end or `tokens`, of every fleet."""
     said: dict[str, dict[str, str]] = {}
     for name, way in ways.items():

@@ -1,6 +1,6 @@
 """A fleet that does not run what was qualified: `up` ends and says which rank and what, and nothing serves.
 
-15 min on two cores: each case is another closure on three nodes.
+8 min on two cores: each case is another closure on three nodes.
 """
 
 from __future__ import annotations
