@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from nodes import attempt, ssh
+from nodes import attempt, ssh, until
 
 from sparkserve import commands, nix
 from sparkserve.commands import Safety
@@ -63,7 +63,9 @@ class Real(NamedTuple):
         return ask(self.port, question)
 
     def bring_up(self) -> None:
-        """What `up` does on nodes that are on."""
+        """What `up` does on nodes that are on, which mends what a test broke."""
+        for node in NODES:
+            until(f"{node} to answer", lambda: self.attempt(node, "true").returncode == 0, 30)  # noqa: B023
         rollout.put_into_effect(self.runner, self.closures)
         rollout.start_group(self.runner, HEAD)
         self.until("healthy", lambda: self.health() == 200, 30)

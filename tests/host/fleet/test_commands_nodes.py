@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from group_fleet import HEAD, Real, real
+from group_fleet import HEAD, NODES, Real, real
 from nodes import until
 
 from sparkserve.local import faults, power
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from engine_copy import Copy
 
-NODES = ("spark-0", "spark-1", "spark-2")
 FLEET = ("--fleet", "local-triangle")
 ENDS_S = 60.0  # a command that hangs, not one that is slow
 
@@ -40,8 +39,6 @@ def group(triangle_copy: Copy) -> Iterator[Real]:
 
 @pytest.fixture(autouse=True)
 def serving(group: Real) -> None:
-    for node in NODES:
-        until(f"{node} to answer", lambda: group.attempt(node, "true").returncode == 0, 30)  # noqa: B023
     group.bring_up()
 
 

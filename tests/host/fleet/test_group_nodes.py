@@ -36,8 +36,6 @@ def group(triangle_copy: Copy) -> Iterator[Real]:
 @pytest.fixture(autouse=True)
 def serving(group: Real) -> None:
     """Every test begins with a group that serves; `up` mends what the one before it broke."""
-    for node in NODES:
-        until(f"{node} to answer", lambda: group.attempt(node, "true").returncode == 0, 30)  # noqa: B023
     group.bring_up()
 
 
