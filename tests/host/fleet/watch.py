@@ -120,9 +120,9 @@ class Watcher:
             if self._hit is not None:
                 what, at = self._hit
                 seconds = time.monotonic() - at
-                if code != 200:
+                if code == 503:  # not 0: then the front itself is gone
                     self.turned.append((what, seconds))
-                if code != 200 or seconds > 2 * LOST_S:  # it was mended before it could show
+                if code == 503 or seconds > 2 * LOST_S:  # it was mended before it could show
                     self._hit = None
             self._asked.append((begin, code))
 
