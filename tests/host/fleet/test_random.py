@@ -129,6 +129,7 @@ class Storm:
             if due and (hold > 0 or (busy and undo[0].startswith(("power", "plug")))):
                 later.append((hold - 1, undo))
                 continue
+            self.watcher.mended()
             try:
                 undo[1]()
                 self.tell(f"      {undo[0]}")

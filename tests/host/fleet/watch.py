@@ -112,18 +112,19 @@ class Watcher:
         if self.health == 200 and self._hit is None:
             self._hit = (what, time.monotonic())
 
+    def mended(self) -> None:
+        """What happened is over, perhaps before it could show: a later turn is of something else."""
+        self._hit = None
+
     def _ask(self) -> None:
         while not self._stop.wait(LOOK_S):
             begin = time.monotonic()
             code = health(self._port)
             self.health = code
-            if self._hit is not None:
-                what, at = self._hit
-                seconds = time.monotonic() - at
-                if code != 200:
-                    self.turned.append((what, seconds))
-                if code != 200 or seconds > 2 * LOST_S:  # it was mended before it could show
-                    self._hit = None
+            hit = self._hit
+            if hit is not None and code == 503:  # not 0: then the front itself is gone
+                self.turned.append((hit[0], time.monotonic() - hit[1]))
+                self._hit = None
             self._asked.append((begin, code))
 
     def _look_on(self) -> None:
