@@ -142,8 +142,9 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
         ),
         (
             "serving.port = 8888;",
-            'fleet.topology = "triangle"; group.startLimit = 11; imports = [ { fleet.nodes = ['
-            '{ name = "b"; address = "10.0.0.2"; } { name = "c"; address = "10.0.0.3"; } ]; } ];',
+            'fleet.topology = "triangle"; group.startLimit = 11; imports = [ ({ lib, ... }: {'
+            'fleet.nodes = lib.mkForce (map (n: { name = "n${n}"; address = "10.0.0.${n}"; })'
+            '[ "1" "2" "3" ]); }) ];',
             (
                 "group.startLimit as integer from 1 to 10",
                 "11",
