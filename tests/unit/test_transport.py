@@ -170,7 +170,9 @@ def rank(**fields: Any) -> dict[str, Any]:
 def test_a_rank_that_runs_something_else_ends_the_start_at_once() -> None:
     reason = "rank 1 (spark-1) has another layer site of the engine root: sha256:1, the head sha256:0"
     other = rank(connected=False, trouble=reason)
-    runner = Recorded({commands.ask_group("start").line(): status(reason=reason, ranks=(other,))})
+    runner = Recorded(
+        {commands.ask_group("start").line(): status(reason="rank 0 (spark-0) not connected", ranks=(other,))}
+    )
     with pytest.raises(SparkserveError, match="another layer site") as caught:
         rollout.start_group(runner, "spark-0")
     assert caught.value.id == "GROUP.BOOT"

@@ -89,11 +89,12 @@ def start_group(runner: Runner, head: str) -> Status:
         status = _asked(runner, head, commands.ask_group("start"))
         started, since = status.starts[-1:], time.monotonic()
         while status.state != "up":
-            differs = any(rank.trouble and not rank.connected for rank in status.ranks)
+            # The group's own reason may still be the one from before.
+            differs = "; ".join(rank.trouble for rank in status.ranks if not rank.connected and rank.trouble)
             if status.phase or status.starts[-1:] != started:
                 started, since = status.starts[-1:], time.monotonic()
             if not status.wanted or differs or time.monotonic() - since > HINDERED_S:
-                raise _gave_up(status)
+                raise _gave_up(status, differs or status.reason)
             detail(_words(status))
             status = _asked(runner, head, commands.wait_group(status.key, LOOK_S))
     return status
@@ -132,13 +133,13 @@ def _words(status: Status) -> str:
     return f"boot {status.number}: {where}" + (f" ({', '.join(behind)})" if behind else "")
 
 
-def _gave_up(status: Status) -> SparkserveError:
+def _gave_up(status: Status, reason: str) -> SparkserveError:
     # What still waits has not been started, and the last start's log is of another trouble.
     log = status.starts[-1].log if status.starts and not status.wanted else ""
     return SparkserveError(
         "GROUP.BOOT",
         expected="all ranks up as one group",
-        found=f"{status.reason}\n{log}".strip(),
+        found=f"{reason}\n{log}".strip(),
         where=status.fleet,
         do="The ranks' logs: ./sparkserve logs. When the cause is gone: ./sparkserve up.",
     )
