@@ -7,8 +7,6 @@ let
   section = name: settings: "[${name}]\n" + lib.concatStringsSep "\n" (lib.mapAttrsToList line settings) + "\n";
   render = sections: lib.concatMapStringsSep "\n" (name: section name sections.${name}) [ "Unit" "Service" "Install" ];
 
-  node = "rank ${toString plan.node.rank} of ${plan.fleet.name}";
-
   # What both keep from each other and from the node. Not ProtectKernelTunables, ProtectKernelLogs or ProcSubset: they
   # cover parts of /proc, and the kernel then forbids bubblewrap a /proc of its own in the engine's user namespace.
   hardening = {
@@ -23,52 +21,43 @@ let
     RuntimeDirectoryPreserve = "yes";
   };
 
-  rank = {
+  unit = description: settings: render {
     Unit = {
-      Description = "sparkserve supervisor, ${node}";
+      Description = "sparkserve ${description}";
       After = "network.target";
     };
-    Service = hardening // {
-      Type = "notify";
-      ExecStart = "@out@/bin/sparkserve rank run @out@";
-      # Also after a kill -9: nobody may go on reading that the group is up.
-      ExecStopPost = "@out@/bin/sparkserve rank gone @out@";
-      # A rank that died comes back with its group, by `up`. One that only hung, as its whole node may, is killed with
-      # its engine, and is there again: 20 s, as freeing an engine's memory may stop it for 10.
-      WatchdogSec = "20";
-      WatchdogSignal = "SIGKILL";
-      Restart = "on-watchdog";
-      KillMode = "control-group";
-      TimeoutStopSec = "30";
-      # When memory is short the engine goes first, and sshd stays.
-      OOMScoreAdjust = "500";
-      LogsDirectory = "sparkserve";
-      StateDirectory = "sparkserve";
-    };
+    Service = hardening // { Type = "notify"; WatchdogSignal = "SIGKILL"; } // settings;
     Install.WantedBy = "multi-user.target";
   };
 
-  front = {
-    Unit = {
-      Description = "sparkserve front, ${plan.fleet.name}";
-      After = "network.target";
-    };
-    Service = hardening // {
-      Type = "notify";
-      # It says so once a second. One that is stopped leaves every client without a word.
-      WatchdogSec = "10";
-      WatchdogSignal = "SIGKILL";
-      ExecStart = "@out@/bin/sparkserve front run --plan @out@/plan.json";
-      Restart = "always";
-      RestartSec = "1";
-      TimeoutStopSec = "20";
-      LimitNOFILE = "16384";
-      # It needs 25 us when a token comes, and the engine's processes take every core they get.
-      Nice = "-10";
-    };
-    Install.WantedBy = "multi-user.target";
+  rank = unit "supervisor, rank ${toString plan.node.rank} of ${plan.fleet.name}" {
+    ExecStart = "@out@/bin/sparkserve rank run @out@";
+    # Also after a kill -9: nobody may go on reading that the group is up.
+    ExecStopPost = "@out@/bin/sparkserve rank gone @out@";
+    # A rank that died comes back with its group, by `up`. One that only hung, as its whole node may, is killed with
+    # its engine, and is there again: 20 s, as freeing an engine's memory may stop it for 10.
+    WatchdogSec = "20";
+    Restart = "on-watchdog";
+    KillMode = "control-group";
+    TimeoutStopSec = "30";
+    # When memory is short the engine goes first, and sshd stays.
+    OOMScoreAdjust = "500";
+    LogsDirectory = "sparkserve";
+    StateDirectory = "sparkserve";
+  };
+
+  front = unit "front, ${plan.fleet.name}" {
+    # It says so once a second. One that is stopped leaves every client without a word.
+    WatchdogSec = "10";
+    ExecStart = "@out@/bin/sparkserve front run --plan @out@/plan.json";
+    Restart = "always";
+    RestartSec = "1";
+    TimeoutStopSec = "20";
+    LimitNOFILE = "16384";
+    # It needs 25 us when a token comes, and the engine's processes take every core they get.
+    Nice = "-10";
   };
 in
 if plan.group == null then { }
-else { "sparkserve-rank.service" = render rank; }
-  // (if plan.node.rank == 0 then { "sparkserve-front.service" = render front; } else { })
+else { "sparkserve-rank.service" = rank; }
+  // (if plan.node.rank == 0 then { "sparkserve-front.service" = front; } else { })

@@ -14,7 +14,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from sparkserve import commands, nix
 from sparkserve.commands import Safety
@@ -247,19 +247,8 @@ def _execute(
 ) -> Result:
     """Run `argv` on this machine for `command`; while it runs it is in `running`."""
     source = None if feed is None else subprocess.Popen(feed, stdout=subprocess.PIPE)
-    process = subprocess.Popen(
-        argv,
-        stdin=subprocess.DEVNULL if source is None else source.stdout,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        env=env,
-        # Ctrl-C goes to us alone, and we stop it: else the shared connection would die with one command.
-        start_new_session=True,
-    )
-    if running is not None:
-        running.add(process)
+    stdin = subprocess.DEVNULL if source is None else source.stdout
+    process = _start(argv, env, running, stdin=stdin, stderr=subprocess.PIPE)
     timer = threading.Timer(command.timeout_s, process.kill)
     timer.start()
     try:
@@ -287,6 +276,30 @@ def _execute(
             running.discard(process)
 
 
+def _start(
+    argv: Sequence[str],
+    env: Mapping[str, str] | None,
+    running: set[subprocess.Popen[str]] | None,
+    *,
+    stdin: IO[Any] | int | None,
+    stderr: IO[Any] | int,
+) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        argv,
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        errors="replace",
+        env=env,
+        # Ctrl-C goes to us alone, and we stop it: else the shared connection would die with one command.
+        start_new_session=True,
+    )
+    if running is not None:
+        running.add(process)
+    return process
+
+
 def _lines(
     node: str,
     command: Command,
@@ -298,18 +311,7 @@ def _lines(
     """As `_execute`, for `Runner.lines`."""
     # stderr in a file: nobody reads it before the end.
     with tempfile.TemporaryFile("w+", errors="replace") as err:
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=err,
-            text=True,
-            errors="replace",
-            env=env,
-            start_new_session=True,
-        )
-        if running is not None:
-            running.add(process)
+        process = _start(argv, env, running, stdin=subprocess.PIPE, stderr=err)
         try:
             assert process.stdout is not None  # noqa: S101 - for mypy
             for line in process.stdout:

@@ -16,6 +16,8 @@ import stub_clone
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from group_fleet import Real
+
 # The small server that stands in for SGLang is shared with the unit tests.
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 
@@ -57,3 +59,18 @@ def triangle_copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engine_c
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARKSERVE_CHECKOUT", str(copy.path))
         triangle.down("local-triangle", disks=True)
+
+
+@pytest.fixture(scope="module")
+def group(triangle_copy: engine_copy.Copy) -> Iterator[Real]:
+    """A group on nodes that are powered on for this module, which is one of fleet/."""
+    from group_fleet import real
+
+    with real(triangle_copy) as made:
+        yield made
+
+
+@pytest.fixture
+def serving(group: Real) -> None:
+    """The test begins with a group that serves; `up` mends what the one before it broke."""
+    group.bring_up()

@@ -8,12 +8,10 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-import urllib.error
-import urllib.request
 from typing import TYPE_CHECKING
 
-import engine_copy
 import pytest
+from endpoint import health
 
 from sparkserve.local import triangle as laptop
 
@@ -23,13 +21,11 @@ if TYPE_CHECKING:
     from engine_copy import Copy
 
 NODES = ["spark-0", "spark-1", "spark-2"]
-NETWORK = "10.79.9"
 
 
 @pytest.fixture(scope="module")
-def triangle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
-    made = engine_copy.make(tmp_path_factory.mktemp("checkout"), {"local-triangle": NETWORK})
-    made = made._replace(fleet="local-triangle")
+def triangle(triangle_copy: Copy) -> Iterator[Copy]:
+    made = triangle_copy._replace(fleet="local-triangle")
     yield made
     made.run("down")
 
@@ -42,14 +38,6 @@ def on(copy: Copy, node: str, command: str) -> str:
     argv = ["ssh", "-F", str(there.ssh_config), node, command]
     done = subprocess.run(argv, env=there.environment, capture_output=True, text=True, check=True, timeout=60)
     return done.stdout
-
-
-def health(copy: Copy) -> int:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{copy.port}/health", timeout=5) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
 
 
 def test_up_loses_a_worker_and_comes_back_as_a_group(triangle: Copy) -> None:
@@ -67,7 +55,7 @@ def test_up_loses_a_worker_and_comes_back_as_a_group(triangle: Copy) -> None:
 
     begin = time.monotonic()
     on(triangle, "spark-2", "kill -9 $(pgrep -fo [s]glang::schedul)")
-    while health(triangle) == 200:
+    while health(triangle.port) == 200:
         assert time.monotonic() - begin < 10
         time.sleep(0.1)
     code, out = triangle.run("status", "--json")

@@ -12,7 +12,7 @@ from local_values import PLANS
 from sparkserve import commands, disk
 from sparkserve.commands import Command, Safety
 from sparkserve.errors import SparkserveError
-from sparkserve.local import fleets, health, lock, machine, names, namespaces, port, power, several, triangle
+from sparkserve.local import fleets, health, lock, names, namespaces, power, several, triangle
 from sparkserve.local.boot import DEFAULT_SIZES
 from sparkserve.local.cgroups import Cgroups
 from sparkserve.local.group_rows import Missing
@@ -134,8 +134,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     monkeypatch.setattr(several, "connect", connect)
     monkeypatch.setattr(several, "_build", lambda found, seconds: dict.fromkeys(NODES, CLOSURE))
     monkeypatch.setattr(namespaces, "check", lambda: None)
-    monkeypatch.setattr(machine, "check", lambda: None)
-    monkeypatch.setattr(port, "check", lambda host, number: None)
+    monkeypatch.setattr(triangle, "check", lambda found: None)
     monkeypatch.setattr(disk, "check", lambda state: None)
     monkeypatch.setattr(triangle, "power_on", power_on)
     monkeypatch.setattr(triangle, "down", down)

@@ -15,7 +15,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.fleet import plans
 from sparkserve.group.look import Look
 from sparkserve.interrupts import uninterrupted
-from sparkserve.local import group_logs, group_rows, health, lock, machine, namespaces, port, power, triangle
+from sparkserve.local import group_logs, group_rows, health, lock, namespaces, power, triangle
 from sparkserve.local.fleets import Serving, Up
 from sparkserve.local.group_rows import Missing
 from sparkserve.output import console, phase
@@ -44,13 +44,11 @@ def bring_up(found: Sequence[Plan]) -> Up:
     name, head = found[0].fleet.name, found[0]
     seconds: dict[str, float] = {}
     with disk.guarded(checkout.state()), lock.held(checkout.state(), name):
-        were_on = exists(name)
         namespaces.check()
-        machine.check()
-        if not were_on:
-            port.check(head.serving.host, head.serving.port)
+        triangle.check(found)
         disk.check(checkout.state())
         closures = _build(found, seconds)
+        were_on = exists(name)
         try:
             begin = time.monotonic()
             with phase("Power the nodes on"):

@@ -56,16 +56,26 @@ def names(fleet: str) -> Names:
     return naming.Names(fleet, (checkout.state() / "local" / fleet).resolve())
 
 
+def check(plans: Sequence[Plan]) -> None:
+    """Can this machine carry the fleet, and is its port free? Raises `HOST.*`, `FLEET.ASSERTION`.
+
+    `power_on` asks too; ask before a long build.
+    """
+    from sparkserve.local import port
+
+    machine.check()
+    machine.check_plans(plans)
+    if keeper.find(names(plans[0].fleet.name)) is None:
+        port.check(plans[0].serving.host, plans[0].serving.port)
+
+
 def power_on(plans: Sequence[Plan], sizes: Sizes = DEFAULT_SIZES) -> Fleet:
     """Bring all nodes of a fleet up and wait until they answer over ssh; those that run as planned stay.
 
     A fleet whose base root, sizes or network changed is powered off first. When it was down before and
     something fails or is interrupted, nothing of it is left. Raises `HOST.*`, `FLEET.ASSERTION`, `NIX.BUILD`.
     """
-    from sparkserve.local import port
-
-    machine.check()
-    machine.check_plans(plans)
+    check(plans)
     groups = cgroups.detect()
     mine = names(plans[0].fleet.name)
     mine.folder.mkdir(parents=True, exist_ok=True)
@@ -74,8 +84,6 @@ def power_on(plans: Sequence[Plan], sizes: Sizes = DEFAULT_SIZES) -> Fleet:
     fresh = False
     try:
         with powered(mine):
-            if keeper.find(mine) is None:
-                port.check(plans[0].serving.host, plans[0].serving.port)
             fresh = not _stays(fleet)
             if fresh:
                 keeper.stop(mine)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 import sys
-import time
-import urllib.error
-import urllib.request
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+import endpoint
 import pytest
 from nodes import attempt, ssh, until
 
@@ -26,7 +22,7 @@ from sparkserve.transport.addressed import addressed
 
 if TYPE_CHECKING:
     import subprocess
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from engine_copy import Copy
@@ -57,10 +53,10 @@ class Real(NamedTuple):
         return attempt(self.fleet, node, command)
 
     def health(self) -> int:
-        return health(self.port)
+        return endpoint.health(self.port)
 
     def ask(self, question: str) -> str:
-        return ask(self.port, question)
+        return endpoint.ask(self.port, question)
 
     def bring_up(self) -> None:
         """What `up` does on nodes that are on, which mends what a test broke."""
@@ -68,15 +64,7 @@ class Real(NamedTuple):
             until(f"{node} to answer", lambda: self.attempt(node, "true").returncode == 0, 30)  # noqa: B023
         rollout.put_into_effect(self.runner, self.closures)
         rollout.start_group(self.runner, HEAD)
-        self.until("healthy", lambda: self.health() == 200, 30)
-
-    def until(self, what: str, true: Callable[[], bool], seconds: float) -> float:
-        """Wait until `true` is; the seconds that it took."""
-        begin = time.monotonic()
-        while not true():
-            assert time.monotonic() - begin < seconds, f"not within {seconds:.0f} s: {what}"
-            time.sleep(0.1)
-        return time.monotonic() - begin
+        until("healthy", lambda: self.health() == 200, 30)
 
     def end_of(self, number: int, seconds: float = 20) -> PastStart:
         """Wait until boot `number` has ended; how."""
@@ -86,31 +74,9 @@ class Real(NamedTuple):
             found[:] = [each for each in self.status().starts if each.number == number and each.ended_at]
             return bool(found)
 
-        took = self.until(f"end of boot {number}", ended, seconds)
+        took = until(f"end of boot {number}", ended, seconds)
         sys.stderr.write(f"boot {number} ended after {took:.1f} s: {found[0].reason}\n")
         return found[0]
-
-
-def health(port: int) -> int:
-    """The status of /health on this machine's port; 0 when nobody answers."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=3) as answer:
-            return int(answer.status)
-    except urllib.error.HTTPError as error:
-        return error.code
-    except (OSError, http.client.HTTPException):
-        return 0
-
-
-def ask(port: int, question: str) -> str:
-    """One greedy answer."""
-    body = {"model": "smollm2-135m", "messages": [{"role": "user", "content": question}]}
-    url = f"http://127.0.0.1:{port}/v1/chat/completions"
-    data = json.dumps({**body, "max_tokens": 16, "temperature": 0}).encode()
-    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
-        text: str = json.load(answer)["choices"][0]["message"]["content"]
-    return text
 
 
 @contextmanager

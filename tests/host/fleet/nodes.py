@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -67,14 +68,13 @@ def processes(names: Names, node: str, unit: str) -> list[Process]:
     return [process for pid in sorted(found) if (process := procfs.find(pid)) is not None]
 
 
-def until(what: str, true: Callable[[], bool], seconds: float = 15.0) -> None:
-    """Wait until `true` is."""
-    import time
-
-    deadline = time.monotonic() + seconds
+def until(what: str, true: Callable[[], bool], seconds: float = 15.0) -> float:
+    """Wait until `true` is; the seconds that it took."""
+    begin = time.monotonic()
     while not true():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        assert time.monotonic() - begin < seconds, f"not within {seconds:.0f} s: {what}"
         time.sleep(0.05)
+    return time.monotonic() - begin
 
 
 def busybox() -> str:

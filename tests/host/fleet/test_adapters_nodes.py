@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from command_fleet import NODES, Commanded, commanded
+from command_fleet import Commanded, commanded
+from group_fleet import NODES
+from nodes import until
 
 from sparkserve.commands import PROFILE
 
@@ -133,7 +135,7 @@ def test_a_byte_changed_on_a_nodes_disk_after_the_copy(fleet: Commanded) -> None
     file = site(fleet) / FOLDER / "parallel_state.py"
     fleet.sh("spark-1", f"sed -i 's/{BEFORE}/{AFTER}/' {file}")
     fleet.sh("spark-2", "kill -9 $(pgrep -f [s]glang::schedul)")
-    fleet.until("the group to end", lambda: fleet.health() != 200, 10)
+    until("the group to end", lambda: fleet.health() != 200, 10)
     found = fleet.refused()
     assert f"rank 1 (spark-1): adapter {ADAPTER} refused: {TARGET} is not the source" in found
     # After a power-on all contents are read again: the damaged file is replaced.

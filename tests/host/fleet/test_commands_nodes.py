@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from group_fleet import HEAD, NODES, Real, real
+from group_fleet import HEAD, NODES, Real
 from nodes import until
 
 from sparkserve.local import faults, power
@@ -25,21 +25,12 @@ from sparkserve.local import faults, power
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from engine_copy import Copy
 
 FLEET = ("--fleet", "local-triangle")
 ENDS_S = 60.0  # a command that hangs, not one that is slow
 
 
-@pytest.fixture(scope="module")
-def group(triangle_copy: Copy) -> Iterator[Real]:
-    with real(triangle_copy) as made:
-        yield made
-
-
-@pytest.fixture(autouse=True)
-def serving(group: Real) -> None:
-    group.bring_up()
+pytestmark = pytest.mark.usefixtures("serving")
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -195,10 +186,10 @@ def test_logs_followed_over_a_new_boot_and_a_node_s_power_cycle(group: Real) -> 
         number = group.status().number
         group.sh("spark-1", "kill -9 $(pgrep -f '[s]glang::schedul' | head -1)")
         reader.until(from_all(lambda line: line.endswith(f" | == boot {number + 1} ==")), 120)
-        group.until("up by itself", lambda: group.status().state == "up", 300)
+        until("up by itself", lambda: group.status().state == "up", 300)
         faults.power_cycle(group.fleet, "spark-2")
         reader.until(lambda line: line.startswith("spark-2 | == boot "), 180)
-        group.until("up by itself", lambda: group.status().state == "up", 300)
+        until("up by itself", lambda: group.status().state == "up", 300)
         begin = time.monotonic()
         reader.child.send_signal(signal.SIGINT)
         assert reader.child.wait(ENDS_S) == 130

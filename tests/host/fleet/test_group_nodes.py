@@ -12,36 +12,25 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from group_fleet import FLEET, HEAD, NODES, UP_S, Real, real
+from group_fleet import FLEET, HEAD, NODES, UP_S, Real
 from nodes import SSHD, processes, until
 
 from sparkserve.local import faults
 from sparkserve.transport import rollout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from engine_copy import Copy
 
 SCHEDULER = "pgrep -f [s]glang::schedul | head -1"
 SUPERVISOR = "systemctl show -p MainPID --value sparkserve-rank"
 
 
-@pytest.fixture(scope="module")
-def group(triangle_copy: Copy) -> Iterator[Real]:
-    with real(triangle_copy) as made:
-        yield made
-
-
-@pytest.fixture(autouse=True)
-def serving(group: Real) -> None:
-    """Every test begins with a group that serves; `up` mends what the one before it broke."""
-    group.bring_up()
+pytestmark = pytest.mark.usefixtures("serving")
 
 
 def lost(group: Real, number: int, begin: float) -> str:
     """The group of boot `number` has ended everywhere, and clients are told, in time; why."""
-    group.until("health to turn", lambda: group.health() != 200, 10)
+    until("health to turn", lambda: group.health() != 200, 10)
     assert time.monotonic() - begin < 10
     return group.end_of(number).reason
 
@@ -89,10 +78,10 @@ def test_a_rank_that_is_killed_or_stopped(group: Real, node: str, signal: str) -
 def test_a_supervisor_that_is_killed_takes_its_engine_along(group: Real, node: str) -> None:
     begin = time.monotonic()
     group.sh(node, f"kill -9 $({SUPERVISOR})")
-    group.until("health to turn", lambda: group.health() != 200, 10)
+    until("health to turn", lambda: group.health() != 200, 10)
     assert time.monotonic() - begin < 10
     for each in NODES:
-        group.until("no engine", lambda: group.attempt(each, SCHEDULER).stdout == "", 15)  # noqa: B023
+        until("no engine", lambda: group.attempt(each, SCHEDULER).stdout == "", 15)  # noqa: B023
     if node != HEAD:
         assert f"({node}) not connected" in group.status().reason
     assert rollout.put_into_effect(group.runner, group.closures) is True
@@ -103,14 +92,14 @@ def test_a_supervisor_that_is_stopped(group: Real) -> None:
     group.sh("spark-2", f"kill -STOP $({SUPERVISOR})")
     assert lost(group, number, begin) == "rank 2 (spark-2): silent for 5 s (frozen, or off the network)"
     # systemd puts another in its place, which connects; nobody need send SIGCONT.
-    group.until("its engine to be gone", lambda: group.attempt("spark-2", SCHEDULER).stdout == "", 25)
-    group.until("up by itself", lambda: group.status().state == "up", UP_S)
+    until("its engine to be gone", lambda: group.attempt("spark-2", SCHEDULER).stdout == "", 25)
+    until("up by itself", lambda: group.status().state == "up", UP_S)
 
 
 def test_a_stopped_supervisor_of_the_head_is_replaced(group: Real) -> None:
     number = group.status().number
     group.sh(HEAD, f"kill -STOP $({SUPERVISOR})")
-    group.until("a new boot to be up", lambda: up_after(group, number), UP_S)
+    until("a new boot to be up", lambda: up_after(group, number), UP_S)
 
 
 def up_after(group: Real, number: int) -> bool:
@@ -122,7 +111,7 @@ def up_after(group: Real, number: int) -> bool:
 def test_the_front_comes_back_and_the_group_never_went(group: Real) -> None:
     number = group.status().number
     group.sh(HEAD, "kill -9 $(systemctl show -p MainPID --value sparkserve-front)")
-    group.until("health to come back", lambda: group.health() == 200, 15)
+    until("health to come back", lambda: group.health() == 200, 15)
     assert group.status().number == number
 
 
@@ -131,7 +120,7 @@ def test_a_stopped_front_is_replaced_and_the_group_never_went(group: Real) -> No
     old = group.sh(HEAD, front)
     group.sh(HEAD, f"kill -STOP {old}")
     assert group.health() == 0  # no answer at all: nothing wrong is said
-    took = group.until("health to come back", lambda: group.health() == 200, 30)
+    took = until("health to come back", lambda: group.health() == 200, 30)
     assert group.sh(HEAD, front) != old, took
     assert group.status().number == number
 
@@ -175,11 +164,11 @@ def test_a_cut_cable_is_named(group: Real) -> None:
     faults.cut_link(group.fleet, "spark-1", "spark-2")
     try:
         assert "no carrier on" in lost(group, number, begin)
-        group.until("preflight to refuse", lambda: "no echo from rank" in group.status().reason, 30)
+        until("preflight to refuse", lambda: "no echo from rank" in group.status().reason, 30)
         assert group.status().starts[-1].number == number  # a refused preflight is no start
     finally:
         faults.restore_link(group.fleet, "spark-1", "spark-2")
-    group.until("up by itself", lambda: group.status().state == "up", 300)
+    until("up by itself", lambda: group.status().state == "up", 300)
 
 
 def test_a_node_that_loses_its_power_and_comes_back(group: Real) -> None:
@@ -188,7 +177,7 @@ def test_a_node_that_loses_its_power_and_comes_back(group: Real) -> None:
     assert "(spark-2)" in lost(group, number, begin)
     assert group.status().ranks[2].connected is False
     faults.power_on(group.fleet, "spark-2")
-    group.until("up by itself", lambda: group.status().state == "up", 300)
+    until("up by itself", lambda: group.status().state == "up", 300)
 
 
 def test_a_frozen_node(group: Real) -> None:
@@ -198,7 +187,7 @@ def test_a_frozen_node(group: Real) -> None:
         assert lost(group, number, begin) == "rank 1 (spark-1): silent for 5 s (frozen, or off the network)"
     finally:
         faults.thaw(group.fleet, "spark-1")
-    group.until("no engine on it", lambda: group.status().ranks[1].connected, 20)
+    until("no engine on it", lambda: group.status().ranks[1].connected, 20)
 
 
 def test_a_full_disk_refuses_the_start_and_says_so(group: Real) -> None:
@@ -208,10 +197,10 @@ def test_a_full_disk_refuses_the_start_and_says_so(group: Real) -> None:
         assert group.health() == 200  # what runs goes on
         group.sh("spark-2", f"kill -9 $({SCHEDULER})")
         group.end_of(number)
-        group.until("preflight to refuse", lambda: "spark-1): the disk is full" in group.status().reason, 30)
+        until("preflight to refuse", lambda: "spark-1): the disk is full" in group.status().reason, 30)
     finally:
         faults.free_disk(group.fleet, "spark-1")
-    group.until("up by itself", lambda: group.status().state == "up", 300)
+    until("up by itself", lambda: group.status().state == "up", 300)
 
 
 def test_stop_leaves_no_engine_and_the_front_says_why(group: Real) -> None:

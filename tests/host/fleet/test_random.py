@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import events
 import pytest
-from group_fleet import FLEET, HEAD, ask, inside
+from endpoint import ask
+from group_fleet import FLEET, HEAD, inside
 from nodes import attempt
 from running import Running
 from watch import LOST_S, SLACK_S, Watcher

@@ -13,7 +13,8 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from group_fleet import FLEET, NODES, ask, health, inside
+from endpoint import ask, health
+from group_fleet import FLEET, NODES, inside
 from nodes import RANK, processes, until
 from running import SERVED_S, Running
 

@@ -10,7 +10,9 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from command_fleet import NODES, SCHEDULER, Commanded, commanded
+from command_fleet import SCHEDULER, Commanded, commanded
+from group_fleet import NODES
+from nodes import until
 
 from sparkserve.local import faults
 
@@ -54,7 +56,7 @@ def test_a_lost_worker(fleet: Commanded, lose: Callable[[Commanded], None]) -> N
     (before,) = boots(fleet)
     begin = time.monotonic()
     lose(fleet)
-    fleet.until("health to turn", lambda: fleet.health() != 200, 10)
+    until("health to turn", lambda: fleet.health() != 200, 10)
     turned = time.monotonic() - begin
     assert turned < 10
     sys.stderr.write(f"{lose.__name__}: health turned after {turned:.1f} s\n")

@@ -18,7 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from group_fleet import HEAD, NODES, health
+from endpoint import health
+from group_fleet import HEAD, NODES
 from nodes import INIT, RANK, processes
 
 from sparkserve.engine import procfs
