@@ -27,17 +27,23 @@ let
         way = "./sparkserve fleet new NAME writes a file to start from.";
       };
       # The fleet's own file comes last, so that its list entries follow those of the modules.
-      inherit (lib.evalModules { modules = [ own { fleet.name = name; } assertions modules ]; }) config;
-      failed = lib.filter (a: !a.assertion) config.assertions;
+      evaluate = node:
+        (lib.evalModules { modules = [ own { fleet.name = name; node.name = node; } assertions modules ]; }).config;
+      # Who the nodes are does not depend on which of them is asked.
+      nodes = map (node: node.name) (evaluate "").fleet.nodes;
+      configs = lib.listToAttrs (map (node: lib.nameValuePair node (evaluate node)) nodes);
+      # Without nodes, one evaluation says that they are missing.
+      failed = lib.filter (a: !a.assertion)
+        (builtins.concatMap (config: config.assertions) (if nodes == [ ] then [ (evaluate "") ] else lib.attrValues configs));
     in
     {
       plans =
         if failed == [ ] then
-          import ./plan.nix { inherit lib config; }
+          lib.mapAttrs (_: config: import ./plan.nix { inherit lib config; }) configs
         else
           fail "FLEET.ASSERTION" {
             expected = "a fleet whose options fit together";
-            found = lib.concatMapStringsSep "; " (a: a.message) failed;
+            found = lib.concatStringsSep "; " (lib.unique (map (a: a.message) failed));
             where = place (toString file);
             way = "Change the options named.";
           };

@@ -1,6 +1,6 @@
 # Joins a node's plan with the engine root and the harness into one store path. The plan names packages, never paths:
 # a plan with build outputs in it could not be evaluated without building.
-{ lib, runPython, source, layer, packages, tools, sparkserve }:
+{ runPython, source, layer, packages, tools, sparkserve }:
 { fleet, node, plans }:
 let
   plan = plans.${node};
@@ -21,7 +21,6 @@ runPython {
   script = source ./host.py;
   inherit node sparkserve;
   plans = builtins.toJSON plans;
-  units = builtins.toJSON (import ./units.nix { inherit lib; } plan);
   closure = builtins.toJSON {
     inherit (engine) argv env;
     bwrap = "${tools}/usr/bin/bwrap";

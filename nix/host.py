@@ -1,7 +1,7 @@
-"""Builder of a host closure: plan.json, closure.json, systemd units, and the harness that reads them.
+"""Builder of a host closure: plan.json, closure.json, the node's units and files, and the harness that reads them.
 
-in (environment): node, plans (JSON, all nodes of the fleet), units (JSON, name to text), closure (JSON: argv,
-env, bwrap, layers and harness with files that hold their digests), sparkserve (the harness).
+in (environment): node, plans (JSON, all nodes of the fleet), closure (JSON: argv, env, bwrap, layers and harness
+with files that hold their digests), sparkserve (the harness).
 """
 
 import hashlib
@@ -48,12 +48,15 @@ closure = {
 out.mkdir()
 for name, value in (("plan.json", plans[os.environ["node"]]), ("closure.json", closure)):
     (out / name).write_text(json.dumps(value, indent=2, sort_keys=True) + "\n")
-(out / "units").mkdir()
-for name, text in json.loads(os.environ["units"]).items():
-    (out / "units" / name).write_text(text.replace("@out@", str(out)))
+host = plans[os.environ["node"]]["host"]
+texts = {f"units/{name}": text for name, text in host["units"].items()}
+texts |= {f"files{path}": file["text"] for path, file in host["files"].items()}
+for name, text in texts.items():
+    (out / name).parent.mkdir(parents=True, exist_ok=True)
+    (out / name).write_text(text.replace("@out@", str(out)))
 (out / "bin").mkdir()
 (out / "bin/sparkserve").symlink_to(Path(os.environ["sparkserve"]) / "bin/sparkserve")
-if any((out / "units").iterdir()):
+if texts:
     activate = out / "bin/activate"
     activate.write_text(
         f"#!{os.environ['sparkserve']}/bin/python3 -I\n"

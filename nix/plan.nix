@@ -1,56 +1,57 @@
-# The plan of each node, from an evaluated fleet. Schema: src/sparkserve/plan.py.
+# The plan of a node, from its evaluated modules. Schema: src/sparkserve/plan.py.
 { lib, config }:
 let
-  inherit (config) engine fabric fleet group serving;
+  inherit (config) engine fabric fleet group host node serving;
   inherit (import ./cables.nix { inherit lib; inherit (fleet) topology; }) links;
   single = fleet.topology == "single";
   ranked = lib.imap0 (rank: node: { inherit (node) name address; inherit rank; }) fleet.nodes;
-  plan = node: {
-    schema = "sparkserve.plan/1";
-    fleet = { inherit (fleet) name topology; nodes = ranked; };
-    node = { inherit (node) name rank; };
-    serving = {
-      inherit (serving) model host port;
-      # Requests carry no credentials yet; modules/serving.nix keeps the endpoint on loopback.
-      auth = "none";
-      ready_timeout_s = serving.readyTimeoutS;
-    };
-    engine = {
-      inherit (engine) package model env;
-      args = [ "--model-path" "/model" "--served-model-name" serving.model ]
-        ++ engine.args
-        # Of a group, the front has the public port, and the supervisors tell the engines where to listen.
-        ++ lib.optionals single [ "--host" serving.host "--port" (toString serving.port) ];
-      # A CPU engine needs no device and no path of the machine.
-      devices = [ ];
-      binds = [ ];
-      shm_mib = engine.shmMiB;
-    };
-    # A node alone has no network of its own.
-    fabric = if single then null else {
-      management = { interface = fabric.managementInterface; inherit (node) address; prefix = fabric.managementPrefix; };
-      inherit (fabric) mtu;
-      links = links node.rank;
-    };
-    adapters = lib.mapAttrsToList
-      (name: adapter: { inherit name; inherit (adapter) settings; })
-      (lib.filterAttrs (_: adapter: adapter.enable) config.adapters);
-    group = if single then null else {
-      size = lib.length fleet.nodes;
-      control_port = group.controlPort;
-      rendezvous_ports = [ group.rendezvousPort (group.rendezvousPort + 99) ];
-      engine_port = group.enginePort;
-      start_limit = group.startLimit;
-      start_window_s = group.startWindowS;
-      canary_s = group.canaryS;
-      lost_s = group.lostS;
-    };
-    gates = config.gates;
-    # Nothing limits the engine's memory yet, so no option says so.
-    memory.limit_mib = null;
-    units = { };
-    sysctls = { };
-    kernel_args = [ ];
-  };
 in
-lib.listToAttrs (map (node: lib.nameValuePair node.name (plan node)) ranked)
+{
+  schema = "sparkserve.plan/1";
+  fleet = { inherit (fleet) name topology; nodes = ranked; };
+  node = { inherit (node) name rank; };
+  serving = {
+    inherit (serving) model host port;
+    # Requests carry no credentials yet; modules/serving.nix keeps the endpoint on loopback.
+    auth = "none";
+    ready_timeout_s = serving.readyTimeoutS;
+  };
+  engine = {
+    inherit (engine) package model env;
+    args = [ "--model-path" "/model" "--served-model-name" serving.model ]
+      ++ engine.args
+      # Of a group, the front has the public port, and the supervisors tell the engines where to listen.
+      ++ lib.optionals single [ "--host" serving.host "--port" (toString serving.port) ];
+    # A CPU engine needs no device and no path of the machine.
+    devices = [ ];
+    binds = [ ];
+    shm_mib = engine.shmMiB;
+  };
+  # A node alone has no network of its own.
+  fabric = if single then null else {
+    management = { interface = fabric.managementInterface; inherit (node) address; prefix = fabric.managementPrefix; };
+    inherit (fabric) mtu;
+    links = links node.rank;
+  };
+  adapters = lib.mapAttrsToList
+    (name: adapter: { inherit name; inherit (adapter) settings; })
+    (lib.filterAttrs (_: adapter: adapter.enable) config.adapters);
+  group = if single then null else {
+    size = lib.length fleet.nodes;
+    control_port = group.controlPort;
+    rendezvous_ports = [ group.rendezvousPort (group.rendezvousPort + 99) ];
+    engine_port = group.enginePort;
+    start_limit = group.startLimit;
+    start_window_s = group.startWindowS;
+    canary_s = group.canaryS;
+    lost_s = group.lostS;
+  };
+  gates = config.gates;
+  # Nothing limits the engine's memory yet, so no option says so.
+  memory.limit_mib = null;
+  host = {
+    inherit (host) files units mask sysctls;
+    default_target = host.defaultTarget;
+    kernel_args = host.kernelArgs;
+  };
+}

@@ -137,10 +137,32 @@ class Adapter(_Frozen):
     settings: dict[str, int]
 
 
+class HostFile(_Frozen):
+    """A file of the node. `mode` is in octal."""
+
+    mode: Annotated[str, Field(pattern="^0[0-7]{3}$")]
+    text: str
+
+
+class Host(_Frozen):
+    """What the closure puts on its node: files by path, systemd units by name. `@out@` in a text is it.
+
+    `sysctls` are what /proc/sys must show, `kernel_args` what /proc/cmdline must. A `default_target` of None
+    leaves the node's own.
+    """
+
+    files: dict[AbsolutePath, HostFile]
+    units: dict[Name, str]
+    mask: tuple[Name, ...]
+    default_target: Name | None
+    sysctls: dict[Name, str]
+    kernel_args: tuple[Name, ...]
+
+
 class Plan(_Frozen):
     """One node's plan. `fabric` and `group` are None for the topology `single`.
 
-    What nothing reads yet must be empty, so that no plan promises more than is done."""
+    `gates` holds only what is there, so that no plan promises more than is done."""
 
     schema_name: Literal["sparkserve.plan/1"] = Field(alias="schema")
     fleet: Fleet
@@ -152,9 +174,7 @@ class Plan(_Frozen):
     group: Group | None
     gates: tuple[Literal["smoke"], ...]
     memory: Memory
-    units: Annotated[dict[str, str], Field(max_length=0)]
-    sysctls: Annotated[dict[str, str], Field(max_length=0)]
-    kernel_args: Annotated[tuple[str, ...], Field(max_length=0)]
+    host: Host
 
     @model_validator(mode="after")
     def _node_is_of_the_fleet(self) -> Self:

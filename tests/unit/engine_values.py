@@ -50,9 +50,14 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
             "group": None,
             "gates": ["smoke"],
             "memory": {"limit_mib": None},
-            "units": {},
-            "sysctls": {},
-            "kernel_args": [],
+            "host": {
+                "files": {},
+                "units": {},
+                "mask": [],
+                "default_target": None,
+                "sysctls": {},
+                "kernel_args": [],
+            },
         }
     )
 

@@ -66,7 +66,7 @@ def steps(
         # From here on by relative paths: a comma in the folder's own would end an option of the overlay.
         _enter(str(files.folder)),
         *_root(files.image.name, files.disk.name, files.root.name, base),
-        *_proc(boot_id, " ".join(plan.kernel_args)),
+        *_proc(boot_id, " ".join(plan.host.kernel_args)),
         *_devices(sizes.shm_mib),
         *_cgroups(cgroups),
         *_identity(names, plans, plan),

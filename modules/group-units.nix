@@ -1,11 +1,7 @@
-# The systemd units of a node: text with the placeholder @out@ for the host closure that they are part of.
-# A closure's unit runs that closure, not whatever the profile names by then.
-{ lib }:
-plan:
+# The systemd units of the engine's group: a supervisor on every node, and the front on the head.
+{ lib, config, ... }:
 let
-  line = key: value: if builtins.isList value then lib.concatMapStringsSep "\n" (each: "${key}=${each}") value else "${key}=${value}";
-  section = name: settings: "[${name}]\n" + lib.concatStringsSep "\n" (lib.mapAttrsToList line settings) + "\n";
-  render = sections: lib.concatMapStringsSep "\n" (name: section name sections.${name}) [ "Unit" "Service" "Install" ];
+  render = import ./types/unit.nix lib;
 
   # What both keep from each other and from the node. Not ProtectKernelTunables, ProtectKernelLogs or ProcSubset: they
   # cover parts of /proc, and the kernel then forbids bubblewrap a /proc of its own in the engine's user namespace.
@@ -30,7 +26,7 @@ let
     Install.WantedBy = "multi-user.target";
   };
 
-  rank = unit "supervisor, rank ${toString plan.node.rank} of ${plan.fleet.name}" {
+  rank = unit "supervisor, rank ${toString config.node.rank} of ${config.fleet.name}" {
     ExecStart = "@out@/bin/sparkserve rank run @out@";
     # Also after a kill -9: nobody may go on reading that the group is up.
     ExecStopPost = "@out@/bin/sparkserve rank gone @out@";
@@ -46,7 +42,7 @@ let
     StateDirectory = "sparkserve";
   };
 
-  front = unit "front, ${plan.fleet.name}" {
+  front = unit "front, ${config.fleet.name}" {
     # It says so once a second. One that is stopped leaves every client without a word.
     WatchdogSec = "10";
     ExecStart = "@out@/bin/sparkserve front run --plan @out@/plan.json";
@@ -58,6 +54,9 @@ let
     Nice = "-10";
   };
 in
-if plan.group == null then { }
-else { "sparkserve-rank.service" = rank; }
-  // (if plan.node.rank == 0 then { "sparkserve-front.service" = front; } else { })
+{
+  config.host.units = lib.mkIf (config.fleet.topology != "single") {
+    "sparkserve-rank.service" = rank;
+    "sparkserve-front.service" = lib.mkIf (config.node.rank == 0) front;
+  };
+}

@@ -1,0 +1,51 @@
+# What a host closure puts on its node. Other modules decide values; the files of modules/platform write them down in the
+# form of their operating system; src/sparkserve/host puts them there, checks that they count, and takes them away.
+{ lib, ... }:
+let
+  inherit (lib) mkOption types;
+  file.options = {
+    text = mkOption {
+      type = types.str;
+      description = "What is in the file. @out@ stands for the host closure.";
+    };
+    mode = mkOption {
+      type = types.strMatching "0[0-7]{3}";
+      default = "0644";
+      description = "Permissions in octal. Files are copied to the node, as a store path is readable by all.";
+    };
+  };
+in
+{
+  options.host = {
+    files = mkOption {
+      type = types.attrsOf (types.submodule file);
+      default = { };
+      description = "Files of the node by absolute path. What lay there before is kept, and comes back on deactivation.";
+    };
+    units = mkOption {
+      type = types.attrsOf types.nonEmptyStr;
+      default = { };
+      description = "systemd units by name. @out@ stands for the host closure: a unit runs the closure it is part of.";
+    };
+    mask = mkOption {
+      type = types.listOf types.nonEmptyStr;
+      default = [ ];
+      description = "Units of the operating system that must not run, such as cups.service.";
+    };
+    defaultTarget = mkOption {
+      type = types.nullOr types.nonEmptyStr;
+      default = null;
+      description = "What the node boots into. null leaves it as it is.";
+    };
+    sysctls = mkOption {
+      type = types.attrsOf types.str;
+      default = { };
+      description = "Kernel settings by sysctl name, with the values that /proc/sys must show.";
+    };
+    kernelArgs = mkOption {
+      type = types.listOf types.nonEmptyStr;
+      default = [ ];
+      description = "What must stand on the kernel's command line. A change counts after a reboot.";
+    };
+  };
+}
