@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import time
 from typing import TYPE_CHECKING, Any
@@ -154,7 +155,8 @@ async def test_the_rank_at_fault_is_named_though_its_peers_say_it_first(tmp_path
         await made.until_up()
         trigger.touch()
         await made.until(lambda status: status.state == "down", 2)
-        assert (await made.until_ended()).startswith("rank 2 (spark-2): its engine ended")
+        # Whoever sees it first: its supervisor, or the look at the engine's processes.
+        assert re.match(r"rank 2 \(spark-2\): (its engine ended|.* of its engine died)", await made.until_ended())
         trigger.unlink()
 
 
