@@ -1,8 +1,12 @@
-# Every module of this folder. A file is a module by being here.
+# Every module: a file of this folder or of platform/dgx-os is one by being there.
 let
-  files = builtins.attrNames (builtins.readDir ./.);
-  isModule = name: name != "default.nix" && builtins.match ".*\\.nix" name != null;
+  modulesOf = folder:
+    let
+      files = builtins.attrNames (builtins.readDir folder);
+      isModule = name: name != "default.nix" && builtins.match ".*\\.nix" name != null;
+    in
+    map (name: folder + "/${name}") (builtins.filter isModule files);
 in
 {
-  imports = map (name: ./. + "/${name}") (builtins.filter isModule files);
+  imports = modulesOf ./. ++ modulesOf ./platform/dgx-os;
 }

@@ -17,6 +17,15 @@ let
 in
 {
   options.host = {
+    platform = mkOption {
+      type = types.enum [ "none" "dgx-os" ];
+      default = "none";
+      description = ''
+        What the policy is written down for. dgx-os: NVIDIA's Ubuntu on a DGX Spark, by the files of
+        modules/platform/dgx-os. none: no file of the operating system is written, as on a machine that only tries the
+        engine.
+      '';
+    };
     files = mkOption {
       type = types.attrsOf (types.submodule file);
       default = { };
