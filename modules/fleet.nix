@@ -4,19 +4,42 @@ let
   inherit (lib) mkOption types;
   cfg = config.fleet;
 
-  node = {
-    options = {
-      name = mkOption {
-        # At most 63 letters: it becomes a host name.
-        type = types.strMatching "[a-z]([a-z0-9-]{0,61}[a-z0-9])?" // {
-          description = "host name: small letters, digits and -, such as spark-0";
-        };
-        description = "What the node is called in commands, logs and closures.";
+  function.options = {
+    interface = mkOption {
+      type = import ./types/interface.nix lib;
+      description = "The network interface, such as enp1s0f0np0.";
+    };
+    hca = mkOption {
+      type = types.strMatching "[A-Za-z0-9_-]+" // { description = "name of an RDMA device, such as rocep1s0f0"; };
+      description = "The RDMA device of this interface: the folder in /sys/class/net/<interface>/device/infiniband.";
+    };
+    pci = mkOption {
+      type = types.strMatching "[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]" // {
+        description = "PCI address, such as 0000:01:00.0";
       };
-      address = mkOption {
-        type = import ./types/ipv4.nix lib;
-        description = "Management address: SSH and control traffic. Tensor traffic uses the cables.";
+      description = "Where /sys/class/net/<interface>/device points to.";
+    };
+  };
+
+  node.options = {
+    name = mkOption {
+      # At most 63 letters: it becomes a host name.
+      type = types.strMatching "[a-z]([a-z0-9-]{0,61}[a-z0-9])?" // {
+        description = "host name: small letters, digits and -, such as spark-0";
       };
+      description = "What the node is called in commands, logs and closures.";
+    };
+    address = mkOption {
+      type = import ./types/ipv4.nix lib;
+      description = "Management address: SSH and control traffic. Tensor traffic uses the cables.";
+    };
+    ports = mkOption {
+      type = types.listOf (types.listOf (types.submodule function));
+      default = import ../nix/ports.nix;
+      description = ''
+        The functions of port 0 and of port 1, two each. The default is what a Spark's ConnectX-7 shows on DGX OS; another
+        kernel may name them in another way, which `sparkserve fabric check` finds.
+      '';
     };
   };
 
@@ -34,9 +57,13 @@ let
   # This host, loopback, and from 224 on multicast and what is reserved.
   unreachable = n: lib.length cfg.nodes > 1 && builtins.match "(0|127|22[4-9]|2[3-5][0-9])\\..*" n.address != null;
 
-  # How many nodes a topology has.
-  sizes = { single = 1; triangle = 3; };
-  wanted = sizes.${cfg.topology};
+  # How many nodes a topology has, from and to.
+  sizes = { single = [ 1 1 ]; pair = [ 2 2 ]; triangle = [ 3 3 ]; ring = [ 4 4 ]; switched = [ 2 16 ]; };
+  least = lib.head sizes.${cfg.topology};
+  most = lib.last sizes.${cfg.topology};
+  range = if least == most then toString least else "${toString least} to ${toString most}";
+  wanted = lib.optionalString (least == most) "exactly " + range;
+  count = lib.length cfg.nodes;
 in
 {
   options.fleet = {
@@ -47,7 +74,10 @@ in
     topology = mkOption {
       type = types.enum (lib.attrNames sizes);
       default = "single";
-      description = "How the nodes are cabled. single: one node, no cables. triangle: three, each with a cable to both others.";
+      description = ''
+        How the nodes are cabled. single: one node, no cables. pair: two. triangle: three, each with a cable to both others.
+        ring: four, each with a cable to the one before and the one after it. switched: 2 to 16 at a switch.
+      '';
     };
     nodes = mkOption {
       type = types.listOf (types.submodule node);
@@ -57,10 +87,10 @@ in
 
   config.assertions = [
     {
-      assertion = lib.length cfg.nodes == wanted;
+      assertion = count >= least && count <= most;
       message =
-        "fleet.nodes has ${toString (lib.length cfg.nodes)} entries, but fleet.topology = \"${cfg.topology}\" takes "
-        + "${toString wanted}: list exactly ${toString wanted}, or choose another topology (${listed (lib.attrNames sizes)})";
+        "fleet.nodes has ${toString count} entries, but fleet.topology = \"${cfg.topology}\" takes ${range}: "
+        + "list ${wanted}, or choose another topology (${listed (lib.attrNames sizes)})";
     }
   ]
   ++ map (n: {

@@ -2,7 +2,7 @@
 { lib, config }:
 let
   inherit (config) engine fabric fleet group host node serving;
-  inherit (import ./cables.nix { inherit lib; inherit (fleet) topology; }) links;
+  inherit (import ./rails.nix { inherit lib config; }) links;
   single = fleet.topology == "single";
   ranked = lib.imap0 (rank: node: { inherit (node) name address; inherit rank; }) fleet.nodes;
 in

@@ -40,7 +40,7 @@ class Fleet(_Frozen):
     """All nodes in rank order; rank 0 is the head."""
 
     name: Name
-    topology: Literal["single", "triangle"]
+    topology: Literal["single", "pair", "triangle", "ring", "switched"]
     nodes: Annotated[tuple[FleetNode, ...], Field(min_length=1)]
 
 
@@ -92,16 +92,29 @@ class Management(_Frozen):
     prefix: Prefix
 
 
+class Peer(_Frozen):
+    """Another node on a link's network."""
+
+    rank: Rank
+    address: IPv4Address
+
+
 class Link(_Frozen):
-    """One stripe of one of this node's cables: its interface here, and who is at the other end."""
+    """One stripe of one of this node's ports, and who else is on its network.
+
+    `rail` numbers what joins ports: a cable, with one peer, or a switch, with all nodes. `hca` is the RDMA
+    device of `interface`, `pci` the function's address.
+    """
 
     interface: Interface
+    hca: Name
+    pci: Name
+    port: Literal[0, 1]
+    rail: Annotated[int, Field(ge=0)]
+    stripe: Literal[0, 1]
     address: IPv4Address
     prefix: Prefix
-    peer: Rank
-    peer_address: IPv4Address
-    cable: Annotated[int, Field(ge=0)]
-    stripe: Annotated[int, Field(ge=0)]
+    peers: Annotated[tuple[Peer, ...], Field(min_length=1)]
 
 
 class Fabric(_Frozen):

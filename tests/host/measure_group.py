@@ -309,7 +309,7 @@ def _shares(plan: Plan, before: dict[str, Any], after: dict[str, Any], tensors: 
     links = [
         {
             "interface": link.interface,
-            "peer": link.peer,
+            "peer": link.peers[0].rank,
             "stripe": link.stripe,
             "sent": moved[link.interface][0],
             "received": moved.pop(link.interface)[1],

@@ -36,9 +36,9 @@ def plan(rank: int, port: int, *, faults: dict[str, str] | None = None, **change
     nodes = [{"name": name, "rank": n, "address": f"127.0.0.{n + 1}"} for n, name in enumerate(NAMES)]
     links = [
         {
-            **{"interface": "lo", "prefix": 24, "peer": peer, "cable": 0, "stripe": 0},
-            "address": f"127.1.{peer}.{rank + 1}",
-            "peer_address": f"127.1.{rank}.{peer + 1}",
+            **{"interface": "lo", "hca": "rxe0", "pci": "0000:01:00.0", "port": 0, "rail": 0, "stripe": 0},
+            **{"address": f"127.1.{peer}.{rank + 1}", "prefix": 24},
+            "peers": [{"rank": peer, "address": f"127.1.{rank}.{peer + 1}"}],
         }
         for peer in range(SIZE)
         if peer != rank

@@ -156,7 +156,9 @@ async def test_the_rank_at_fault_is_named_though_its_peers_say_it_first(tmp_path
         trigger.touch()
         await made.until(lambda status: status.state == "down", 2)
         # Whoever sees it first: its supervisor, or the look at the engine's processes.
-        assert re.match(r"rank 2 \(spark-2\): (its engine ended|.* of its engine died)", await made.until_ended())
+        assert re.match(
+            r"rank 2 \(spark-2\): (its engine ended|.* of its engine died)", await made.until_ended()
+        )
         trigger.unlink()
 
 
@@ -235,7 +237,7 @@ async def test_ranks_that_differ_are_refused(tmp_path: Path) -> None:
 async def test_preflight_names_the_link_and_counts_as_no_start(tmp_path: Path) -> None:
     async with group(tmp_path, ranks=(0, 1)) as made:
         value = json.loads(plan(2, made.port).model_dump_json(by_alias=True))
-        value["fabric"]["links"][0]["peer_address"] = "127.9.9.9"
+        value["fabric"]["links"][0]["peers"][0]["address"] = "127.9.9.9"
         from sparkserve import plan as plans
 
         rank = Supervisor(plans.parse(value), made.closure, run=tmp_path / "2", logs=tmp_path / "2")

@@ -154,6 +154,18 @@ def test_the_place_of_a_rank_in_the_command_line() -> None:
     assert "--die-with-parent" not in runner.command(given, closure())
 
 
+def test_stripes_to_a_peer_count_over_all_rails() -> None:
+    """As at a switch with two ports: two networks, and both peers on each."""
+    given = plan(1, 20000)
+    assert given.fabric is not None
+    peers = tuple(peer for link in given.fabric.links for peer in link.peers)
+    rails = [given.fabric.links[0].model_copy(update={"rail": rail, "peers": peers}) for rail in (0, 1)]
+    both = given.model_copy(update={"fabric": given.fabric.model_copy(update={"links": tuple(rails)})})
+    value = json.loads(launch.launch(both, port=1).env["SPARKSERVE_ADAPTERS"])
+    assert [(link["peer"], link["stripe"]) for link in value["links"]] == [(0, 0), (2, 0), (0, 1), (2, 1)]
+    assert links.ranks(rails[0]) == "ranks 0, 2"
+
+
 def test_a_single_node_has_no_place_in_a_group() -> None:
     with pytest.raises(SparkserveError, match="topology single"):
         launch.launch(single(), port=1)

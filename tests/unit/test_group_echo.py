@@ -17,6 +17,7 @@ def test_a_peer_that_is_mended_is_heard(wrong: str) -> None:
     fabric = plan(0, port).fabric
     assert fabric is not None
     link = fabric.links[0]
+    peer_rank, peer_address = link.peers[0].rank, str(link.peers[0].address)
     mended = False
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -30,12 +31,10 @@ def test_a_peer_that_is_mended_is_heard(wrong: str) -> None:
 
     async def test() -> None:
         nonlocal mended
-        async with await asyncio.start_server(peer, str(link.peer_address), port):
+        async with await asyncio.start_server(peer, peer_address, port):
             problems = await echo.probe([link], port, "token", 0.5)
             assert len(problems) == 1
-            assert problems[0].startswith(
-                f"no echo from rank {link.peer} at {link.peer_address} over lo in 0.5 s"
-            )
+            assert problems[0].startswith(f"no echo from rank {peer_rank} at {peer_address} over lo in 0.5 s")
             mended = True
             for _ in range(3):
                 assert await echo.probe([link], port, "token", 5) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from local_values import NAMES, PLANS, TAG
 
 from sparkserve.local import machine, network
 from sparkserve.local.names import Names
+from sparkserve.plan import Peer, Plan
 
 MAC = re.compile(r"02(:[0-9a-f]{2}){5}")
 WIRES = network.wires(PLANS)
@@ -165,3 +166,27 @@ def test_who_uses_the_network(
         addresses = [{"ifname": name, "addr_info": [{"local": local, "prefixlen": prefix}]}]
     routes = [] if route is None else [route]
     assert machine.user_of(IPv4Network("10.77.0.0/24"), addresses, routes, "own") == found
+
+
+def test_a_switch_is_one_bridge_that_a_node_may_leave() -> None:
+    plans = [switched(plan) for plan in PLANS]
+    wires = network.wires(plans)
+    assert [(wire.bridge, wire.ends) for wire in wires] == [("c0s0", (0, 1, 2))]
+    assert network.plug_far(plans[1])[-2:] == [
+        "link set c0s0r1 addrgenmode none",
+        "link set c0s0r1 master c0s0",
+    ]
+    assert network.carrier(wires, {"c0s0": True, "c0s0r0": True, "c0s0r2": True}) == []
+    assert network.carrier(wires, {"c0s0": True, "c0s0r0": True}) == ["link set c0s0r0 down"]
+
+
+def switched(plan: Plan) -> Plan:
+    """The plan with one link, to all others."""
+    assert plan.fabric is not None
+    peers = tuple(
+        Peer(rank=rank, address=IPv4Address(f"10.100.0.{rank + 1}"))
+        for rank in range(3)
+        if rank != plan.node.rank
+    )
+    link = plan.fabric.links[0].model_copy(update={"rail": 0, "stripe": 0, "peers": peers})
+    return plan.model_copy(update={"fabric": plan.fabric.model_copy(update={"links": (link,)})})

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from sparkserve.plan import Link
+    from sparkserve.plan import Link, Peer
 
 # Many packets of the largest size: those are what a wrong MTU loses.
 PAYLOAD_BYTES = 256 * 1024
@@ -37,7 +37,7 @@ async def probe(links: Sequence[Link], port: int, token: str, seconds: float) ->
                 problems.append(f"{link.interface} cannot listen on {link.address}:{port}: {error.strerror}")
         if problems:
             return problems
-        calls = (_call(link, port, token, seconds) for link in links)
+        calls = (_call(link, peer, port, token, seconds) for link in links for peer in link.peers)
         found = [problem for problem in await asyncio.gather(*calls) if problem]
         if not found:
             await asyncio.sleep(min(1.0, seconds / 10))
@@ -63,7 +63,7 @@ async def _listening(link: Link, port: int, token: str) -> AsyncIterator[None]:
         server.close()
 
 
-async def _call(link: Link, port: int, token: str, seconds: float) -> str | None:
+async def _call(link: Link, peer: Peer, port: int, token: str, seconds: float) -> str | None:
     """None when the payload came back whole, else what went wrong."""
     problem = "no connection"
     loop = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ async def _call(link: Link, port: int, token: str, seconds: float) -> str | None
                 raw = _bound(link, 0)
                 writer: asyncio.StreamWriter | None = None
                 try:
-                    await loop.sock_connect(raw, (str(link.peer_address), port))
+                    await loop.sock_connect(raw, (str(peer.address), port))
                     problem = (
                         f"no answer to {PAYLOAD_BYTES >> 10} KiB (is the MTU the same on the whole way?)"
                     )
@@ -96,7 +96,7 @@ async def _call(link: Link, port: int, token: str, seconds: float) -> str | None
                     else:
                         writer.transport.abort()
                 await asyncio.sleep(RETRY_S)
-    where = f"rank {link.peer} at {link.peer_address} over {link.interface}"
+    where = f"rank {peer.rank} at {peer.address} over {link.interface}"
     return f"no echo from {where} in {seconds:g} s: {problem}"
 
 

@@ -44,7 +44,7 @@ def launch(plan: Plan, *, port: int) -> Launch:
                 "schema": SCHEMA,
                 "rank": plan.node.rank,
                 "size": group.size,
-                "links": [link.model_dump(mode="json", include=set(Link._fields)) for link in fabric.links],
+                "links": [link._asdict() for link in _links(fabric)],
                 "adapters": [adapter.model_dump(mode="json") for adapter in plan.adapters],
             },
             separators=(",", ":"),
@@ -52,6 +52,18 @@ def launch(plan: Plan, *, port: int) -> Launch:
         ),
     }
     return Launch(tuple(args), env)
+
+
+def _links(fabric: Fabric) -> list[Link]:
+    """The links as adapters see them: to each peer, whose stripes count over all rails that lead to it."""
+    found: list[Link] = []
+    # Both ends count in the order of rails, so that a stripe has one number at both.
+    for link in fabric.links:
+        for peer in link.peers:
+            stripe = sum(1 for other in found if other.peer == peer.rank)
+            ends = str(link.address), peer.rank, str(peer.address)
+            found.append(Link(link.interface, *ends, stripe))
+    return found
 
 
 def parts(plan: Plan) -> tuple[Fabric, Group]:

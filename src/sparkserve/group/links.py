@@ -28,7 +28,13 @@ class Carriers:
         for link in self._links:
             self._misses[link] = 0 if _carrier(link.interface) else self._misses[link] + 1
         cut = [link for link, misses in self._misses.items() if misses >= LOOKS]
-        return ", ".join(f"no carrier on {link.interface} to rank {link.peer}" for link in cut)
+        return ", ".join(f"no carrier on {link.interface} to {ranks(link)}" for link in cut)
+
+
+def ranks(link: Link) -> str:
+    """Who is at the other end of a link, in words."""
+    each = [str(peer.rank) for peer in link.peers]
+    return f"rank {each[0]}" if len(each) == 1 else f"ranks {', '.join(each)}"
 
 
 def _carrier(interface: str) -> bool:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 class Wire(NamedTuple):
-    """One stripe of one cable, between two ranks."""
+    """One stripe of one rail, between the ranks `ends`: two on a cable, all on a switch."""
 
-    cable: int
+    rail: int
     stripe: int
-    ends: tuple[int, int]
+    ends: tuple[int, ...]
 
     @property
     def bridge(self) -> str:
         """The bridge in the middle."""
-        return f"c{self.cable}s{self.stripe}"
+        return f"c{self.rail}s{self.stripe}"
 
     def port(self, rank: int) -> str:
         """The bridge's port to `rank`."""
@@ -40,11 +40,12 @@ class Wire(NamedTuple):
 
 def wires(plans: Sequence[Plan]) -> list[Wire]:
     """All wires of a fleet, each once."""
-    ends: dict[tuple[int, int], tuple[int, int]] = {}
-    for plan in plans:
-        for link in fabric(plan).links:
-            ends[link.cable, link.stripe] = (min(plan.node.rank, link.peer), max(plan.node.rank, link.peer))
-    return [Wire(cable, stripe, pair) for (cable, stripe), pair in sorted(ends.items())]
+    return sorted({_wire(plan, link) for plan in plans for link in fabric(plan).links})
+
+
+def _wire(plan: Plan, link: Link) -> Wire:
+    ends = sorted({plan.node.rank, *(peer.rank for peer in link.peers)})
+    return Wire(link.rail, link.stripe, tuple(ends))
 
 
 def fabric(plan: Plan) -> Fabric:
@@ -106,7 +107,7 @@ def plug(names: Names, plan: Plan) -> list[str]:
         *_interface(names, plan, management, 1500, port(plan.node.rank)),
     ]
     for link in fabric(plan).links:
-        far = Wire(link.cable, link.stripe, (plan.node.rank, link.peer)).port(plan.node.rank)
+        far = _wire(plan, link).port(plan.node.rank)
         lines += _interface(names, plan, link, fabric(plan).mtu, far)
     return lines
 
@@ -132,7 +133,7 @@ def plug_far(plan: Plan) -> list[str]:
     rank = plan.node.rank
     lines = [*_port(port(rank), "switch"), f"link set {port(rank)} up"]
     for link in fabric(plan).links:
-        wire = Wire(link.cable, link.stripe, (rank, link.peer))
+        wire = _wire(plan, link)
         lines += _port(wire.port(rank), wire.bridge)
     return lines
 
@@ -141,12 +142,12 @@ def carrier(wires: Sequence[Wire], up: Mapping[str, bool]) -> list[str]:
     """Sets the ports of `wires` up or down as they should be.
 
     `up` has the interfaces of the wires' namespace that exist, and whether each is set up. A wire carries
-    when its bridge is up (it is not cut) and both of its ends are there (both nodes are on).
+    when its bridge is up (it is not cut) and two of its ends are there (their nodes are on).
     """
     lines = []
     for wire in wires:
         ports = [wire.port(rank) for rank in wire.ends]
-        wanted = up.get(wire.bridge, False) and all(port in up for port in ports)
+        wanted = up.get(wire.bridge, False) and sum(port in up for port in ports) > 1
         lines += [
             f"link set {port} {'up' if wanted else 'down'}"
             for port in ports

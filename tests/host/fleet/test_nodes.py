@@ -92,7 +92,7 @@ def test_cables_pass_9000_bytes_and_no_more(fleet: Fleet, node: str) -> None:
     assert links is not None
     assert len(links.links) == 4
     for link in links.links:
-        ping = f"ping -M do -c 1 -I {link.interface} {link.peer_address}"
+        ping = f"ping -M do -c 1 -I {link.interface} {link.peers[0].address}"
         ssh(fleet, node, f"{ping} -W 2 -s 8972")
         assert "mtu=9000" in attempt(fleet, node, f"{ping} -W 0.1 -s 8973").stderr
 
