@@ -1,10 +1,19 @@
 # What is served, and where clients find it.
 { lib, config, ... }:
 let
-  inherit (lib) mkOption types;
+  inherit (lib) mkIf mkOption types;
   cfg = config.serving;
+  onHost = config.host.platform != "none";
+  render = import ./types/unit.nix lib;
   stem = file: lib.head (builtins.match "(.*)\\.nix" file);
   profiles = map stem (lib.attrNames (builtins.readDir ./profiles));
+
+  devicesOf = {
+    cpu = [ ];
+    # A GB10 and the four functions of its ConnectX-7.
+    gb10 = [ "/dev/nvidia0" "/dev/nvidiactl" "/dev/nvidia-uvm" "/dev/nvidia-uvm-tools" ]
+      ++ map (n: "/dev/infiniband/uverbs${toString n}") [ 0 1 2 3 ] ++ [ "/dev/infiniband/rdma_cm" ];
+  };
 in
 {
   options.serving = {
@@ -31,9 +40,52 @@ in
         listened after 24 to 33 s, and after 71 s with other work beside it: 300 is four times the worst.
       '';
     };
+    devices = mkOption {
+      type = types.listOf (types.strMatching "/dev/[A-Za-z0-9_/-]+" // { description = "path of a device in /dev"; });
+      default = devicesOf.${(import (./profiles + "/${cfg.model}.nix")).accelerator or "cpu"};
+      example = [ "/dev/nvidia0" "/dev/nvidiactl" "/dev/nvidia-uvm" ];
+      description = ''
+        The devices of the engine, one by one; it gets no other. Without those of InfiniBand NCCL falls back to sockets,
+        says nothing, and is ten times slower.
+        Changes: engine.devices, /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-serving.conf.
+      '';
+    };
+    secrets = mkOption {
+      # A path of Nix would be copied into the store, which everybody can read.
+      type = types.attrsOf (types.strMatching "/[A-Za-z0-9_./-]+" // { description = "absolute path, as a string"; });
+      default = { };
+      example = { api-key = "/etc/sparkserve/api-key"; };
+      description = ''
+        Secrets of the rank by name, each a file that lies on the node and that only root reads. systemd hands it to the
+        unit in $CREDENTIALS_DIRECTORY; what is in it is in no plan, closure or process list.
+        Changes: /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-serving.conf.
+      '';
+    };
   };
 
-  config.assertions = [
+  config.host.files = mkIf onHost {
+    "/etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-serving.conf".text = render {
+      Service = {
+        # RDMA pins what it sends. With the usual 8 MiB registration fails, and the other rank blames the network.
+        LimitMEMLOCK = "infinity";
+        # A checkpoint is 48 shards, read by 16 threads, beside a socket for each stream.
+        LimitNOFILE = "1048576";
+      } // lib.optionalAttrs (cfg.devices != [ ]) {
+        DevicePolicy = "closed";
+        DeviceAllow = map (device: "${device} rw") cfg.devices;
+      } // lib.optionalAttrs (cfg.secrets != { }) {
+        LoadCredential = lib.mapAttrsToList (name: path: "${name}:${path}") cfg.secrets;
+      };
+    };
+  };
+
+  config.assertions = map (name: {
+    assertion = false;
+    message =
+      "serving.secrets.${name} = \"${cfg.secrets.${name}}\" is in the Nix store, which everybody on the node can read: "
+      + "put the file on the node, and give its path in quotes";
+  }) (lib.filter (name: lib.hasPrefix "/nix/store/" cfg.secrets.${name}) (lib.attrNames cfg.secrets))
+  ++ [
     {
       assertion = lib.hasPrefix "127." cfg.host;
       message =

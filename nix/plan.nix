@@ -1,7 +1,7 @@
 # The plan of a node, from its evaluated modules. Schema: src/sparkserve/plan.py.
 { lib, config }:
 let
-  inherit (config) engine fabric fleet group host node serving;
+  inherit (config) engine engram fabric fleet group host kernel node serving;
   inherit (import ./rails.nix { inherit lib config; }) links;
   single = fleet.topology == "single";
   ranked = lib.imap0 (rank: node: { inherit (node) name address; inherit rank; }) fleet.nodes;
@@ -22,8 +22,8 @@ in
       ++ engine.args
       # Of a group, the front has the public port, and the supervisors tell the engines where to listen.
       ++ lib.optionals single [ "--host" serving.host "--port" (toString serving.port) ];
-    # A CPU engine needs no device and no path of the machine.
-    devices = [ ];
+    inherit (serving) devices;
+    # A CPU engine needs no path of the machine.
     binds = [ ];
     shm_mib = engine.shmMiB;
   };
@@ -46,6 +46,11 @@ in
     canary_s = group.canaryS;
     lost_s = group.lostS;
   };
+  engram = if !engram.enable then null else {
+    inherit (engram) directory;
+    cache_gib = engram.cacheGiB;
+    io_threads = engram.ioThreads;
+  };
   gates = config.gates;
   # Nothing limits the engine's memory yet, so no option says so.
   memory.limit_mib = null;
@@ -53,5 +58,9 @@ in
     inherit (host) files units mask sysctls;
     default_target = host.defaultTarget;
     kernel_args = host.kernelArgs;
+    kernel = if host.platform == "none" then null else {
+      inherit (kernel) release driver;
+      page_size = kernel.pageSizeKiB * 1024;
+    };
   };
 }

@@ -150,6 +150,23 @@ class Adapter(_Frozen):
     settings: dict[str, int]
 
 
+class Engram(_Frozen):
+    """Where a rank's Engram rows are: the folder of its pack, the cache in GiB, and reads at a time."""
+
+    directory: AbsolutePath
+    cache_gib: Annotated[int, Field(ge=0)]
+    io_threads: Annotated[int, Field(ge=1)]
+
+
+class Kernel(_Frozen):
+    """What must run on the node: `uname -r` (None: whatever boots), bytes in a page, how the driver's version
+    begins."""
+
+    release: Name | None
+    page_size: Literal[4096, 65536]
+    driver: Name
+
+
 class HostFile(_Frozen):
     """A file of the node. `mode` is in octal."""
 
@@ -161,7 +178,7 @@ class Host(_Frozen):
     """What the closure puts on its node: files by path, systemd units by name. `@out@` in a text is it.
 
     `sysctls` are what /proc/sys must show, `kernel_args` what /proc/cmdline must. A `default_target` of None
-    leaves the node's own.
+    leaves the node's own. `kernel` is None where nothing of the operating system is decided.
     """
 
     files: dict[AbsolutePath, HostFile]
@@ -170,10 +187,11 @@ class Host(_Frozen):
     default_target: Name | None
     sysctls: dict[Name, str]
     kernel_args: tuple[Name, ...]
+    kernel: Kernel | None
 
 
 class Plan(_Frozen):
-    """One node's plan. `fabric` and `group` are None for the topology `single`.
+    """One node's plan. `fabric` and `group` are None for the topology `single`, `engram` for a model without.
 
     `gates` holds only what is there, so that no plan promises more than is done."""
 
@@ -185,6 +203,7 @@ class Plan(_Frozen):
     fabric: Fabric | None
     adapters: tuple[Adapter, ...]
     group: Group | None
+    engram: Engram | None
     gates: tuple[Literal["smoke"], ...]
     memory: Memory
     host: Host

@@ -1,7 +1,7 @@
 """Fleets that must not evaluate: each folder of tests/refused with the words that its refusal must have.
 
-`fleet.nix` is the fleet; `expected.toml` has the error's `id`, and parts of its text: the `option` to change, the
-`value` found and the `way` out. An evaluation takes 40 ms.
+`fleet.nix` is the fleet; `expected.toml` has the error's `id`, and parts of its text: the `option` to change,
+the `value` found and the `way` out. An evaluation takes 40 ms.
 """
 
 from __future__ import annotations

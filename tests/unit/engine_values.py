@@ -48,6 +48,7 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
             "adapters": [],
             "fabric": None,
             "group": None,
+            "engram": None,
             "gates": ["smoke"],
             "memory": {"limit_mib": None},
             "host": {
@@ -57,6 +58,7 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
                 "default_target": None,
                 "sysctls": {},
                 "kernel_args": [],
+                "kernel": None,
             },
         }
     )

@@ -1,0 +1,130 @@
+# Which kernel a node boots, with which arguments, into what.
+{ lib, config, ... }:
+let
+  inherit (lib) mkIf mkOption types;
+  cfg = config.kernel;
+  unit = types.strMatching "[A-Za-z0-9@_.\\-]+\\.(service|socket|path|timer|swap)" // {
+    description = "name of a unit with its kind, such as cups.service";
+  };
+  major = builtins.match "([0-9]+)\\..*" (toString cfg.release);
+  # Without a release the node boots what DGX OS gives it, and that is 7.0 today. An older kernel only logs that it does
+  # not know the word.
+  handover = cfg.release == null || builtins.fromJSON (lib.head major) >= 7;
+  named64 = builtins.match ".*-64k" (toString cfg.release) != null;
+  refused = lib.filter (arg: arg == "splash" || builtins.match "kho=.*" arg != null) cfg.args;
+in
+{
+  options.kernel = {
+    release = mkOption {
+      type = types.nullOr (types.strMatching "[0-9]+\\.[0-9]+\\.[0-9]+-[0-9]+-nvidia(-64k)?" // {
+        description = "kernel release as uname -r says it, such as 7.0.0-1019-nvidia";
+      });
+      default = null;
+      example = "6.17.0-1014-nvidia";
+      description = ''
+        The kernel that GRUB boots; it must be installed. null leaves the newest, and a package update then changes it at
+        the next boot: an update to 7.0 showed as failed RDMA registrations weeks later (NV-Kernels#590).
+        Changes: /etc/default/grub.d/zz-sparkserve.cfg, host.kernel.
+      '';
+    };
+    pageSizeKiB = mkOption {
+      type = types.enum [ 4 64 ];
+      default = 4;
+      example = 64;
+      description = ''
+        Size of a page of memory, which the kernel decides; a boot with another is a difference. With 64 the page tables
+        of the GPU take 3.25 GiB of a node in place of 0.20, and no decode step is faster (41.55 and 41.81 ms).
+        Changes: host.kernel.
+      '';
+    };
+    driver = mkOption {
+      type = types.strMatching "[0-9]{3}(\\.[0-9]+)*" // { description = "version of the NVIDIA driver, such as 580"; };
+      default = "580";
+      example = "595";
+      description = ''
+        The driver's version, or how it begins. It comes with DGX OS, and one that differs is a difference of the node.
+        Changes: host.kernel.
+      '';
+    };
+    args = mkOption {
+      type = types.listOf (types.strMatching "[A-Za-z0-9_.,:=/+-]+" // { description = "kernel argument without spaces or quotes"; });
+      default = [ ];
+      example = [ "pcie_aspm=off" ];
+      description = ''
+        More arguments of the kernel. kho=off is there without being named: from 7.0 kexec handover turns about 9 GiB into
+        memory that cannot be pinned, and NCCL ends with ENOMEM (NV-Kernels#590).
+        Changes: /etc/default/grub.d/zz-sparkserve.cfg.
+      '';
+    };
+    blockedModules = mkOption {
+      type = types.listOf (types.strMatching "[a-z0-9_-]+" // { description = "name of a kernel module"; });
+      default = [ "mt7925e" ];
+      example = [ ];
+      description = ''
+        Modules that are never loaded. mt7925e is a Spark's Wi-Fi: its reset path oopses and takes the whole network stack
+        with it, so the node is off for everybody.
+        Changes: /etc/modprobe.d/zz-sparkserve.conf.
+      '';
+    };
+    desktop = mkOption {
+      type = types.bool;
+      default = false;
+      example = true;
+      description = ''
+        Whether the node boots into a desktop. It takes memory of the pool that the model is in, and its allocations
+        fragment it. Without one no splash is shown either: plymouth then never holds the console.
+        Changes: host.default_target, /etc/default/grub.d/zz-sparkserve.cfg.
+      '';
+    };
+    idleUnits = mkOption {
+      type = types.listOf unit;
+      default = [
+        "bluetooth.service"
+        "cups.service" "cups.socket" "cups.path" "cups-browsed.service"
+        "snapd.service" "snapd.socket" "snapd.seeded.service" "snapd.snap-repair.timer"
+        "fwupd-refresh.timer"
+        # Looks for updates, with a peak of 850 MiB.
+        "dgx-dashboard.service" "dgx-dashboard-admin.service"
+      ];
+      example = [ "cups.service" ];
+      description = ''
+        Units of DGX OS that a server has no use for. They are masked, as an update enables them again; their memory is
+        the model's, and what they start by themselves falls into a measurement.
+        Changes: host.mask.
+      '';
+    };
+  };
+
+  config = mkIf (config.host.platform != "none") {
+    host.kernelArgs = lib.optional handover "kho=off" ++ cfg.args;
+    host.mask = cfg.idleUnits;
+    host.defaultTarget = if cfg.desktop then "graphical.target" else "multi-user.target";
+
+    assertions = [
+      {
+        assertion = cfg.pageSizeKiB == 4 || builtins.match "580(\\..*)?" cfg.driver != null;
+        message =
+          "kernel.pageSizeKiB = 64 with kernel.driver = \"${cfg.driver}\": drivers after 580 fault below 4 GiB borders "
+          + "on such a kernel (open-gpu-kernel-modules#1269): use 4, or stay on 580";
+      }
+      {
+        assertion = cfg.release == null || named64 == (cfg.pageSizeKiB == 64);
+        message =
+          "kernel.release = \"${toString cfg.release}\" has pages of ${if named64 then "64" else "4"} KiB, but "
+          + "kernel.pageSizeKiB = ${toString cfg.pageSizeKiB}: change one of them";
+      }
+      {
+        assertion = refused == [ ];
+        message =
+          "kernel.args has \"${toString refused}\": kho=off and no splash are decided here, as RDMA and the console "
+          + "depend on them: leave it out";
+      }
+      {
+        assertion = !(lib.hasPrefix "wl" config.fabric.managementInterface && builtins.elem "mt7925e" cfg.blockedModules);
+        message =
+          "kernel.blockedModules has mt7925e, the driver of fabric.managementInterface = "
+          + "\"${config.fabric.managementInterface}\": use the RJ45 port enP7s7, or take mt7925e out of the list";
+      }
+    ];
+  };
+}

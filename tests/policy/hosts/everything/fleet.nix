@@ -1,0 +1,18 @@
+# Three Sparks with every policy of the host on: what the tests of modules/ and modules/platform render.
+{
+  fleet.topology = "triangle";
+  fleet.nodes = [
+    { name = "spark-0"; address = "10.77.0.1"; }
+    { name = "spark-1"; address = "10.77.0.2"; }
+    { name = "spark-2"; address = "10.77.0.3"; }
+  ];
+  serving.model = "smollm2-135m";
+
+  host.platform = "dgx-os";
+  kernel.release = "7.0.0-1019-nvidia";
+  weights.source = "nfs";
+  engram.enable = true;
+  clocks.gpuMaxMHz = 2000;
+  serving.devices = [ "/dev/nvidia0" "/dev/infiniband/uverbs0" ];
+  serving.secrets.token = "/etc/sparkserve/token";
+}
