@@ -1,0 +1,7 @@
+# Engram's tables in memory: they are larger than a Spark's.
+{
+  fleet.nodes = [ { name = "spark-0"; address = "127.0.0.1"; } ];
+  serving.model = "smollm2-135m";
+  host.platform = "dgx-os";
+  engram.offload = "ram";
+}
