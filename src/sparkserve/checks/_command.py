@@ -33,6 +33,8 @@ def run(
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            # A script's background job ignores SIGINT, and so would the command and all that it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         assert process.stdout is not None  # noqa: S101 - for mypy
         try:
