@@ -9,7 +9,6 @@
   serving.model = "smollm2-135m";
 
   host.platform = "dgx-os";
-  kernel.release = "7.0.0-1019-nvidia";
   weights.source = "nfs";
   engram.enable = true;
   clocks.gpuMaxMHz = 2000;

@@ -1,0 +1,92 @@
+"""What an option changes on the nodes is what its description says, after the word `Changes:`.
+
+Each policy option gets its example as its value, in a fleet of Sparks with everything on and in the usual one.
+What differs then in the plans of all nodes, by file, unit or field, is the list of the description, no more and
+no less. Two calls of Nix for all: four seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from sparkserve import nix
+
+ROOT = Path(__file__).parents[2]
+FLEETS = ROOT / "tests/policy/hosts"
+BASES = ("everything", "usual")
+# All options of these sections decide what a node is like; of others, those that say so.
+SECTIONS = ("clocks.", "engram.", "kernel.", "memory.", "recovery.", "weights.")
+# Has one value that is not refused: tests/refused/engram-in-ram.
+ONE_VALUE = "engram.offload"
+# Each is the contents of a file, which is compared.
+IN_FILES = {"host.files", "host.units", "host.sysctls", "host.kernel_args"}
+
+
+def evaluate(expression: str) -> Any:
+    argv = ["nix-instantiate", "--eval", "--strict", "--json", "--expr", expression]
+    done = subprocess.run(argv, env=nix.environment(), capture_output=True, text=True)
+    assert done.returncode == 0, nix.error(done.stderr, "NIX.EVAL", "tests/policy")
+    return json.loads(done.stdout)
+
+
+def described(option: dict[str, Any]) -> list[str] | None:
+    """The list at the end of a description; None without one."""
+    said = re.search(r"Changes: (.+)\.$", " ".join(option["description"].split()))
+    return sorted(said[1].split(", ")) if said else None
+
+
+def parts(plan: dict[str, Any]) -> dict[str, Any]:
+    """What counts as one thing in a plan: files by path, units by name, other fields by section and name."""
+    found = plan["host"]["files"] | plan["host"]["units"]
+    for section, value in plan.items():
+        if section in ("engine", "fabric", "host"):
+            found |= {f"{section}.{name}": field for name, field in value.items()}
+        else:
+            found[section] = value
+    return {name: value for name, value in found.items() if name not in IN_FILES}
+
+
+def changed(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
+    found = set()
+    for node in before:
+        old, new = parts(before[node]), parts(after[node])
+        found |= {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+    return found
+
+
+def write(folder: Path, base: str, option: str = "", example: str = "") -> None:
+    """A fleet like `base`, with `option` at the JSON value `example`."""
+    folder.mkdir()
+    (folder / "example.json").write_text(example)
+    own = f"{option} = lib.mkForce (builtins.fromJSON (builtins.readFile ./example.json));" if option else ""
+    # All have one name: it is part of every plan.
+    (folder / "fleet.nix").write_text(
+        f'{{ lib, ... }}: {{ imports = [ {FLEETS / base}/fleet.nix ]; fleet.name = lib.mkForce "x"; {own} }}\n'
+    )
+
+
+def test_an_option_changes_what_its_description_names(tmp_path: Path) -> None:
+    listed = evaluate(f"import {ROOT}/tests/policy/options.nix {{ root = {ROOT}; }}")
+    said = {option["name"]: described(option) for option in listed}
+    silent = [name for name in said if name.startswith(SECTIONS) and said[name] is None]
+    assert silent == [ONE_VALUE]
+
+    policy = [option for option in listed if said[option["name"]]]
+    assert [option["name"] for option in policy if option["example"] is None] == []
+    for base in BASES:
+        write(tmp_path / base, base)
+        for option in policy:
+            write(tmp_path / f"{base} {option['name']}", base, option["name"], option["example"])
+    plans = evaluate(
+        f"builtins.mapAttrs (_: fleet: fleet.plans) (import {ROOT}/nix/fleet.nix "
+        f"{{ lib = import {ROOT}/nix/lib; modules = {ROOT}/modules; hosts = {tmp_path}; }})"
+    )
+    seen = {}
+    for name in (option["name"] for option in policy):
+        differences = [changed(plans[base], plans[f"{base} {name}"]) for base in BASES]
+        seen[name] = sorted(set[str]().union(*differences))
+    assert seen == {name: said[name] for name in seen}
