@@ -1,7 +1,8 @@
 # The network of the nodes: management by one cable to a switch, tensors by cables from node to node or by a second switch.
-{ lib, ... }:
+{ lib, config, ... }:
 let
   inherit (lib) mkOption types;
+  profile = import (./profiles + "/${config.serving.model}.nix");
   byte = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])";
   end = types.strMatching "[a-z0-9-]+\\.[01]" // { description = "a node and its port, such as spark-0.1"; };
   cable.options = {
@@ -28,7 +29,8 @@ in
 {
   options.fabric = {
     managementInterface = mkOption {
-      type = import ./types/interface.nix lib;
+      # Longer names are refused by the kernel.
+      type = types.strMatching "[A-Za-z0-9_.-]{1,15}" // { description = "name of a network interface, such as enP7s7"; };
       default = "enP7s7";
       description = "The interface with a node's management address. enP7s7 is the RJ45 port of a Spark.";
     };
@@ -61,11 +63,29 @@ in
       example = [ { from = "spark-0.0"; to = "spark-1.0"; } ];
     };
     nccl = mkOption {
-      type = types.enum [ "stock" "ring" ];
-      default = "stock";
+      type = types.nullOr (types.enum [ "stock" "ring" ]);
+      default = profile.nccl or null;
       description = ''
-        Which NCCL the engine loads. stock connects its trees to every rank, and dies where no cable is. ring has patches
-        that connect neighbours only and use both directions: 232 us instead of 320 for an all-reduce of 2 MiB.
+        Which NCCL the engine loads; null for an engine without, as on a CPU. stock connects its trees to every rank, and
+        dies where no cable is. ring has patches that connect neighbours only and use both directions of the ring: 232 us
+        instead of 320 for an all-reduce of 2 MiB on four Sparks.
+      '';
+    };
+    gidIndex = mkOption {
+      type = types.nullOr (types.ints.between 0 255);
+      default = null;
+      description = ''
+        The place in the GID table that NCCL uses on every RDMA device. null lets NCCL find the IPv4 entry of each device:
+        the table is filled anew after link, firmware and address events, and its place was seen to move from 3 to 4 on
+        one device of two.
+      '';
+    };
+    trafficClass = mkOption {
+      type = types.nullOr (types.ints.between 0 255);
+      default = null;
+      description = ''
+        The traffic class of RDMA packets, for a switch that gives one of its priorities to RoCE. Another class than the
+        switch's costs most of the speed and is no error. null leaves it to the driver.
       '';
     };
     switchPorts = mkOption {

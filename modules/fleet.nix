@@ -6,8 +6,9 @@ let
 
   function.options = {
     interface = mkOption {
-      type = import ./types/interface.nix lib;
-      description = "The network interface, such as enp1s0f0np0.";
+      # No dot: the name becomes a part of sysctl names. The kernel refuses longer names.
+      type = types.strMatching "[A-Za-z0-9_-]{1,15}" // { description = "network interface, such as enp1s0f0np0"; };
+      description = "The network interface.";
     };
     hca = mkOption {
       type = types.strMatching "[A-Za-z0-9_-]+" // { description = "name of an RDMA device, such as rocep1s0f0"; };

@@ -8,7 +8,6 @@
     { name = "spark-3"; address = "10.77.0.4"; }
   ];
   serving.model = "smollm2-135m";
-  fabric.nccl = "ring";
   fabric.cables = [
     { from = "spark-0.0"; to = "spark-2.1"; }
     { from = "spark-2.0"; to = "spark-1.1"; }

@@ -8,4 +8,5 @@
     { name = "spark-3"; address = "10.77.0.4"; }
   ];
   serving.model = "smollm2-135m";
+  fabric.nccl = "stock";
 }
