@@ -3,7 +3,8 @@
 let
   inherit (lib) mkDefault mkOption types;
   cfg = config.engine;
-  packages = lib.attrNames (builtins.readDir ../pkgs);
+  # What will be under pkgs/ and is not yet: a fleet of it has plans, and no closure (nix/host.nix says so).
+  packages = lib.attrNames (builtins.readDir ../pkgs) ++ [ "engine-gb10" "deepseek-v41-flash" ];
   profile = import (./profiles + "/${config.serving.model}.nix");
   grouped = config.fleet.topology != "single";
 
@@ -15,7 +16,15 @@ let
     "--model-path" = "set engine.model instead";
     "--model" = "set engine.model instead";
     "--config" = "list what the file says in engine.args instead";
+    "--context-length" = "set engine.context instead";
+    "--chunked-prefill-size" = "set engine.prefillChunk instead";
+    "--max-total-tokens" = "set engine.kvTokens instead";
+    "--max-running-requests" = "set engine.maxRunning instead";
+    "--mem-fraction-static" = "set engine.staticPercent instead";
+    "--cuda-graph-max-bs-decode" = "set engine.maxRunning instead: each batch size up to it gets a graph";
   }
+  // all "leave it out: the memory model counts with SGLang's own choice"
+    [ "--swa-prefix-tails" "--swa-full-tokens-ratio" "--page-size" "--kv-cache-dtype" "--cuda-graph-bs-decode" ]
   // all "leave it out: the endpoint is on loopback, speaks http and asks for no key"
     [ "--api-key" "--admin-api-key" "--ssl-keyfile" "--ssl-certfile" ]
   // all "leave it out: fleet.topology and fleet.nodes decide" [
@@ -46,7 +55,7 @@ in
     args = mkOption {
       type = types.listOf types.str;
       description = "Arguments of sglang.launch_server. A fleet's come after the profile's; the last wins.";
-      example = [ "--max-running-requests" "8" ];
+      example = [ "--log-level" "debug" ];
     };
     env = mkOption {
       type = types.attrsOf types.str;

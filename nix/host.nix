@@ -4,16 +4,17 @@
 { fleet, node, plans }:
 let
   plan = plans.${node};
-  named = packages.${plan.engine.package};
+  refuse = option: found: expected: (import ./throw.nix).fail "FLEET.OPTION" {
+    inherit expected;
+    found = "${found}${if packages ? ${found} then "" else ", which is not built yet"}";
+    where = "engine.${option} of the fleet ${fleet}";
+    way = "Use engine-cpu with demo-model, or only plan: ./sparkserve fleet plan ${fleet}.";
+  };
   engine =
-    if named ? layers then named else
-    (import ./throw.nix).fail "FLEET.OPTION" {
-      expected = "a package that is an engine";
-      found = plan.engine.package;
-      where = "engine.package of the fleet ${fleet}";
-      way = "Use engine-cpu.";
-    };
-  layers = engine.layers ++ [ (layer { name = "model"; target = "/model"; tree = packages.${plan.engine.model}; }) ];
+    let name = plan.engine.package; named = packages.${name} or { };
+    in if named ? layers then named else refuse "package" name "a package that is an engine";
+  model = let name = plan.engine.model; in packages.${name} or (refuse "model" name "a package that is a model");
+  layers = engine.layers ++ [ (layer { name = "model"; target = "/model"; tree = model; }) ];
   harness = layer { name = "harness"; target = "/"; tree = sparkserve; };
 in
 runPython {

@@ -4,6 +4,7 @@ let
   inherit (config) engine engram fabric fleet group host kernel node serving;
   inherit (import ./rails.nix { inherit lib config; }) links;
   single = fleet.topology == "single";
+  model = import ./memory/node.nix { inherit lib config; };
   ranked = lib.imap0 (rank: node: { inherit (node) name address; inherit rank; }) fleet.nodes;
 in
 {
@@ -19,6 +20,7 @@ in
   engine = {
     inherit (engine) package model env;
     args = [ "--model-path" "/model" "--served-model-name" serving.model ]
+      ++ import ./memory/arguments.nix { inherit lib config; }
       ++ engine.args
       # Of a group, the front has the public port, and the supervisors tell the engines where to listen.
       ++ lib.optionals single [ "--host" serving.host "--port" (toString serving.port) ];
@@ -52,8 +54,15 @@ in
     io_threads = engram.ioThreads;
   };
   gates = config.gates;
-  # Nothing limits the engine's memory yet, so no option says so.
-  memory.limit_mib = null;
+  # What the node's memory is planned for; null for a model that has no shapes, as nobody counts a laptop's memory.
+  memory = if model == null then null else {
+    pool_bytes = model.pool;
+    inherit (model) terms;
+    start_bytes = model.start;
+    serve_bytes = model.serve;
+    start_floor_bytes = model.floors.start;
+    serve_floor_bytes = model.floors.serve;
+  };
   host = {
     inherit (host) files units mask sysctls;
     default_target = host.defaultTarget;

@@ -6,6 +6,18 @@
 
   shmMiB = 1024;
 
+  sizes = _: {
+    context = null;
+    prefillChunk = null;
+    chunkedIndexer = false;
+    # The key-value cache holds one request of the model's full context; with less, SGLang starts and then refuses or
+    # cuts long requests. 30 layers x 2 x 3 heads x 64 x 4 bytes = 45 KiB a token, so 360 MiB.
+    kvTokens = 8192;
+    maxRunning = 4;
+    # Far more than kvTokens lets the cache take.
+    staticPercent = 10;
+  };
+
   args = [
     "--device" "cpu"
     # The other attention and sampling kernels are for accelerators, or need AMX.
@@ -15,12 +27,6 @@
     "--grammar-backend" "xgrammar"
     # bfloat16 is slow without AMX: three ranks on these cores made 0.45 tokens a second, and 1.7 in float32.
     "--dtype" "float32"
-    # The key-value cache holds one request of the model's full context; with less, SGLang starts and then refuses or
-    # cuts long requests. 30 layers x 2 x 3 heads x 64 x 4 bytes = 45 KiB a token, so 360 MiB.
-    "--max-total-tokens" "8192"
-    "--max-running-requests" "4"
-    # Far more than --max-total-tokens lets the cache take.
-    "--mem-fraction-static" "0.1"
     # Readiness is a real request of the launcher's own; SGLang's would be a second one.
     "--skip-server-warmup"
     # Without it an idle engine looks for work without rest: 0.85 cores on one node; on three a whole core, and 650 kB

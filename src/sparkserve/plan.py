@@ -78,10 +78,28 @@ class Engine(_Frozen):
     shm_mib: Annotated[int, Field(ge=1)]
 
 
-class Memory(_Frozen):
-    """`limit_mib` is None: nothing limits the engine's memory in this version."""
+class MemoryTerm(_Frozen):
+    """What one thing takes of a node's memory: from the start on, or only while requests are served."""
 
-    limit_mib: None
+    name: Name
+    phase: Literal["start", "serve"]
+    bytes: Annotated[int, Field(ge=1)]
+    why: Name
+
+
+class Memory(_Frozen):
+    """What a node's memory is planned for, in bytes. `pool_bytes` is what Linux calls MemTotal.
+
+    `start_bytes` is the sum of the terms of a start, and `serve_bytes` that of all. The floors are what the
+    guard wants to see free in either time.
+    """
+
+    pool_bytes: Annotated[int, Field(ge=1)]
+    terms: tuple[MemoryTerm, ...]
+    start_bytes: Annotated[int, Field(ge=1)]
+    serve_bytes: Annotated[int, Field(ge=1)]
+    start_floor_bytes: Annotated[int, Field(ge=1)]
+    serve_floor_bytes: Annotated[int, Field(ge=1)]
 
 
 class Management(_Frozen):
@@ -191,7 +209,8 @@ class Host(_Frozen):
 
 
 class Plan(_Frozen):
-    """One node's plan. `fabric` and `group` are None for the topology `single`, `engram` for a model without.
+    """One node's plan. `fabric` and `group` are None for the topology `single`, `engram` for a model without,
+    and `memory` for one whose shapes are not known.
 
     `gates` holds only what is there, so that no plan promises more than is done."""
 
@@ -205,7 +224,7 @@ class Plan(_Frozen):
     group: Group | None
     engram: Engram | None
     gates: tuple[Literal["smoke"], ...]
-    memory: Memory
+    memory: Memory | None
     host: Host
 
     @model_validator(mode="after")

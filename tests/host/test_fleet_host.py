@@ -80,14 +80,13 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
     desk.write_text(
         TEMPLATE.replace(
             "  serving.port = 8888;",
-            '  imports = [ { engine.args = [ "--max-running-requests" "8" ]; } ];\n'
+            '  imports = [ { engine.args = [ "--log-level" "debug" ]; } ];\n'
             '  engine.env.OMP_NUM_THREADS = "4";',
         )
     )
     plan = json.loads(sparkserve(desk.parents[2], "fleet", "plan", "desk", "--node", "spark-0").stdout)
     args = plan["engine"]["args"]
-    assert args[-6:] == ["--max-running-requests", "8", "--host", "127.0.0.1", "--port", "8888"]
-    assert args.index("4") < args.index("8")
+    assert args[-6:] == ["--log-level", "debug", "--host", "127.0.0.1", "--port", "8888"]
     assert plan["engine"]["env"]["OMP_NUM_THREADS"] == "4"
     assert plan["engine"]["env"]["OMP_WAIT_POLICY"] == "PASSIVE"
 

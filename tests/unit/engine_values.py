@@ -50,7 +50,7 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
             "group": None,
             "engram": None,
             "gates": ["smoke"],
-            "memory": {"limit_mib": None},
+            "memory": None,
             "host": {
                 "files": {},
                 "units": {},

@@ -11,5 +11,5 @@
   # More options, with their reasons: modules/*.nix. For instance:
   # serving.readyTimeoutS = 600;
   # engine.env.OMP_NUM_THREADS = "4";
-  # engine.args = [ "--max-running-requests" "8" ];
+  # engine.maxRunning = 8;
 }

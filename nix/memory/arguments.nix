@@ -1,0 +1,17 @@
+# SGLang's arguments for the options of modules/memory-model.nix.
+{ lib, config }:
+let
+  inherit (config) engine;
+  profile = import (../../modules/profiles + "/${config.serving.model}.nix");
+  percent = toString engine.staticPercent;
+  given = option: value: lib.optionals (value != null) [ option (toString value) ];
+in
+given "--context-length" engine.context
+++ given "--chunked-prefill-size" engine.prefillChunk
+++ [
+  "--max-total-tokens" (toString engine.kvTokens)
+  "--max-running-requests" (toString engine.maxRunning)
+  "--mem-fraction-static" "0.${lib.optionalString (engine.staticPercent < 10) "0"}${percent}"
+]
+# A CPU has no graphs.
+++ given "--cuda-graph-max-bs-decode" (if profile ? shapes then engine.maxRunning else null)

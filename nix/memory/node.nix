@@ -1,0 +1,29 @@
+# The memory model of the node that `config` is of; null for a model profile without shapes.
+{ lib, config }:
+let
+  inherit (config) engine fleet node;
+  profile = import (../../modules/profiles + "/${config.serving.model}.nix");
+  GiB = 1073741824;
+  # NCCL reads what is not a number as not given; these are its own values then.
+  number = name: default:
+    let text = engine.env.${name} or ""; in if builtins.match "[0-9]+" text == null then default else builtins.fromJSON text;
+  given = {
+    tp = lib.length fleet.nodes;
+    head = node.rank == 0;
+    inherit (engine) chunkedIndexer context kvTokens shmMiB;
+    chunk = engine.prefillChunk;
+    running = engine.maxRunning;
+    cacheGiB = if config.engram.enable then config.engram.cacheGiB else 0;
+    nccl = {
+      simpleBytes = number "NCCL_BUFFSIZE" 4194304;
+      ll128Bytes = number "NCCL_LL128_BUFFSIZE" 4915200;
+      channels = number "NCCL_MAX_NCHANNELS" 64;
+    };
+  };
+  model = import ./. { inherit lib; inherit (profile) shapes; };
+in
+if !(profile ? shapes) then null else model given // {
+  # The same with other values.
+  but = change: model (given // change);
+  floors = { start = 5 * GiB; serve = 3 * GiB; };
+}
