@@ -30,9 +30,13 @@ in
   options.fabric = {
     managementInterface = mkOption {
       # Longer names are refused by the kernel.
-      type = types.strMatching "[A-Za-z0-9_.-]{1,15}" // { description = "name of a network interface, such as enP7s7"; };
+      type = types.strMatching "[A-Za-z0-9_.-]{1,15}" // { description = "network interface, such as enP7s7"; };
       default = "enP7s7";
-      description = "The interface with a node's management address. enP7s7 is the RJ45 port of a Spark.";
+      description = ''
+        The interface with a node's management address. enP7s7 is the RJ45 port of a Spark.
+        Changes: /etc/sparkserve/nftables.conf, engine.env, fabric.management.
+      '';
+      example = "eth0";
     };
     managementPrefix = mkOption {
       type = types.ints.between 8 30;
@@ -43,7 +47,11 @@ in
       # 1280: the least that IPv6 takes. 9216: the most that a ConnectX-7 takes with room for headers.
       type = types.ints.between 1280 9216;
       default = 9000;
-      description = "Bytes in a packet on the cables. 9000 is six times fewer packets than 1500 for the same bytes.";
+      description = ''
+        Bytes in a packet on the cables. 9000 is six times fewer packets than 1500 for the same bytes.
+        Changes: /etc/netplan/40-sparkserve-fabric.yaml, fabric.mtu, sparkserve-fabric-warm.service.
+      '';
+      example = 4096;
     };
     prefix = mkOption {
       type = types.ints.between 1 223;
@@ -51,7 +59,10 @@ in
       description = ''
         The first number of every address on the cables. 10 is the only one whose addresses are all private; with another
         one, hosts of the Internet with those addresses are out of reach.
+        Changes: /etc/exports.d/sparkserve.exports, /etc/netplan/40-sparkserve-fabric.yaml,
+        /etc/sparkserve/nftables.conf, fabric.links, sparkserve-fabric-warm.service, srv-sparkserve-weights.mount.
       '';
+      example = 11;
     };
     cables = mkOption {
       type = types.nullOr (types.listOf (types.submodule cable));
@@ -59,8 +70,14 @@ in
       description = ''
         Which port is cabled to which, each cable once. null is port 0 of each node to port 1 of the next one, and, except
         in a pair, the last to the first. Port 0 is the one whose interface ends in np0.
+        Changes: /etc/netplan/40-sparkserve-fabric.yaml, /etc/sparkserve/nftables.conf, fabric.links,
+        sparkserve-fabric-warm.service.
       '';
-      example = [ { from = "spark-0.0"; to = "spark-1.0"; } ];
+      example = [
+        { from = "spark-0.1"; to = "spark-1.0"; }
+        { from = "spark-1.1"; to = "spark-2.0"; }
+        { from = "spark-2.1"; to = "spark-0.0"; }
+      ];
     };
     nccl = mkOption {
       type = types.nullOr (types.enum [ "stock" "ring" ]);
@@ -69,7 +86,9 @@ in
         Which NCCL the engine loads; null for an engine without, as on a CPU. stock connects its trees to every rank, and
         dies where no cable is. ring has patches that connect neighbours only and use both directions of the ring: 232 us
         instead of 320 for an all-reduce of 2 MiB on four Sparks.
+        Changes: engine.env, fabric.nccl.
       '';
+      example = "ring";
     };
     gidIndex = mkOption {
       type = types.nullOr (types.ints.between 0 255);
@@ -78,7 +97,9 @@ in
         The place in the GID table that NCCL uses on every RDMA device. null lets NCCL find the IPv4 entry of each device:
         the table is filled anew after link, firmware and address events, and its place was seen to move from 3 to 4 on
         one device of two.
+        Changes: engine.env.
       '';
+      example = 3;
     };
     trafficClass = mkOption {
       type = types.nullOr (types.ints.between 0 255);
@@ -86,7 +107,9 @@ in
       description = ''
         The traffic class of RDMA packets, for a switch that gives one of its priorities to RoCE. Another class than the
         switch's costs most of the speed and is no error. null leaves it to the driver.
+        Changes: engine.env.
       '';
+      example = 106;
     };
     switchPorts = mkOption {
       type = types.listOf (types.enum [ 0 1 ]);

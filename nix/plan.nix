@@ -32,7 +32,7 @@ in
   # A node alone has no network of its own.
   fabric = if single then null else {
     management = { interface = fabric.managementInterface; inherit (node) address; prefix = fabric.managementPrefix; };
-    inherit (fabric) mtu;
+    inherit (fabric) mtu nccl;
     links = links node.rank;
   };
   adapters = lib.mapAttrsToList

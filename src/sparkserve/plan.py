@@ -136,10 +136,14 @@ class Link(_Frozen):
 
 
 class Fabric(_Frozen):
-    """The networks of this node. `mtu` is that of the cables, in bytes."""
+    """The networks of this node. `mtu` is that of the cables, in bytes.
+
+    `nccl` is which one the engine loads, None for an engine without; its environment is in the engine's.
+    """
 
     management: Management
     mtu: Annotated[int, Field(ge=1280, le=9216)]
+    nccl: Literal["stock", "ring"] | None
     links: tuple[Link, ...]
 
 

@@ -48,6 +48,7 @@ def plan(rank: int, port: int, *, faults: dict[str, str] | None = None, **change
     value["fabric"] = {
         "management": {"interface": "lo", "address": f"127.0.0.{rank + 1}", "prefix": 8},
         "mtu": 9000,
+        "nccl": None,
         "links": links,
     }
     value["group"] = {

@@ -9,6 +9,7 @@
   serving.model = "smollm2-135m";
 
   host.platform = "dgx-os";
+  fabric.nccl = "stock";
   weights.source = "nfs";
   engram.enable = true;
   clocks.gpuMaxMHz = 2000;
