@@ -1,7 +1,8 @@
-"""Builder of a host closure: plan.json, closure.json, the node's units and files, and the harness that reads them.
+"""Builder of a host closure: plan.json, closure.json, the node's units and files, and the harness that reads
+them.
 
-in (environment): node, plans (JSON, all nodes of the fleet), closure (JSON: argv, env, bwrap, layers and harness
-with files that hold their digests), sparkserve (the harness).
+in (environment): node, plans (JSON, all nodes of the fleet), closure (JSON: argv, env, bwrap, layers and
+harness with files that hold their digests), sparkserve (the harness).
 """
 
 import hashlib
@@ -56,11 +57,12 @@ for name, text in texts.items():
     (out / name).write_text(text.replace("@out@", str(out)))
 (out / "bin").mkdir()
 (out / "bin/sparkserve").symlink_to(Path(os.environ["sparkserve"]) / "bin/sparkserve")
-if texts:
-    activate = out / "bin/activate"
-    activate.write_text(
-        f"#!{os.environ['sparkserve']}/bin/python3 -I\n"
-        "from sparkserve.host.activate import main\n\n"
-        f'main("{out}")\n'
-    )
-    activate.chmod(0o755)
+if any(host[name] for name in ("units", "files", "mask", "default_target", "sysctls", "kernel_args")):
+    for name in ("activate", "deactivate"):
+        program = out / "bin" / name
+        program.write_text(
+            f"#!{os.environ['sparkserve']}/bin/python3 -I\n"
+            "from sparkserve.host.activate import main\n\n"
+            f'main("{out}", "{name}")\n'
+        )
+        program.chmod(0o755)

@@ -162,8 +162,8 @@ def generations() -> Command:
 
 
 def activate(path: str) -> Command:
-    """Put the host closure `path` into effect on the node: link its units, reload systemd, verify both."""
-    return changes(f"{path}/bin/activate", timeout_s=60)
+    """Put the host closure `path` into effect on the node, and verify it."""
+    return changes(f"{path}/bin/activate", timeout_s=180)
 
 
 def ask_group(what: str) -> Command:

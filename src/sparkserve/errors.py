@@ -43,6 +43,9 @@ EXIT_CODES: dict[str, int] = {
     "NODE.COMMAND": 72,
     "NODE.STORE": 73,
     "NODE.ACTIVATE": 74,
+    "NODE.REBOOT": 75,
+    "NODE.CLOSURE": 76,
+    "NODE.FOREIGN": 77,
 }
 
 

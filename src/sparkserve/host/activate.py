@@ -1,96 +1,167 @@
-"""Puts a host closure into effect on the node it runs on; the closure's `bin/activate` calls it.
+"""Puts a host closure into effect on the node it runs on, and takes it away: bin/activate, bin/deactivate.
 
-It links the closure's units into systemd and checks that systemd took them. It starts and stops nothing: a
-model load must not sit inside an activation, and it refuses while an engine runs.
+Files, units, masks, sysctls: brought there, told to those who read them, and then verified. The engine's
+group is neither started nor stopped: a model load must not sit inside an activation, and it refuses while an
+engine runs.
 """
 
 from __future__ import annotations
 
-import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkserve.errors import SparkserveError
+from sparkserve import disk, plan
+from sparkserve.errors import SparkserveError, not_root
 from sparkserve.group import run_files
-from sparkserve.output import print_error
+from sparkserve.host import identity, preview, record, verify
+from sparkserve.host.change import carry_out, plan_change
+from sparkserve.host.system import System, wrong
+from sparkserve.output import print_error, print_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator
 
-UNITS = Path("/etc/systemd/system")
-WANTS = "multi-user.target.wants"
-OURS = "sparkserve-*.service"
+    from sparkserve.host.change import Change
 
+_USAGE = """Usage: {name} [--dry-run] [--json]{more}
 
-def main(closure: str) -> None:
-    """Activate and exit: 0, or the code of the error."""
-    try:
-        changed = activate(Path(closure))
-    except SparkserveError as error:
-        print_error(error, as_json=False)
-        sys.exit(error.exit_code)
-    sys.stdout.write("changed\n" if changed else "unchanged\n")
+{what}
 
-
-def _systemctl(*words: str) -> str:
-    done = subprocess.run(["systemctl", *words], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise _wrong(f"systemctl {' '.join(words)} to succeed", done.stderr.strip() or "no output", "systemd")
-    return done.stdout
+  --dry-run  Say what would change, and change nothing.
+  --json     Say it as JSON.
+"""
+_REPLACE = """  --replace  Also replace files that were edited by hand; copies are kept in
+             /var/lib/sparkserve/activation/kept.
+"""
 
 
-def activate(
-    closure: Path,
-    *,
-    units: Path = UNITS,
-    systemctl: Callable[..., str] = _systemctl,
-    runs: Path = run_files.RANK,
-) -> bool:
-    """Link the units of the host closure at `closure`; whether anything changed.
+def main(closure: str, what: str = "activate", argv: list[str] | None = None) -> None:
+    """Do `what`, which is activate or deactivate, and exit: 0, or the code of the error.
 
-    Raises `NODE.ACTIVATE` when an engine runs and something would change, and when systemd does not show the
-    units of this closure afterwards.
+    Without click: this is the part that must work when a machine is in a bad state.
     """
-    wanted = {unit.name: unit for unit in sorted((closure / "units").iterdir())}
-    present = {link.name: link for link in units.glob(OURS)}
-    links = {units / name: target for name, target in wanted.items()}
-    links |= {units / WANTS / name: Path("..") / name for name in wanted}
-    stale = [present[name] for name in present.keys() - wanted.keys()]
-    stale += [link for link in (units / WANTS).glob(OURS) if link.name not in wanted]
-    todo = {link: target for link, target in links.items() if not _points(link, target)}
-    if todo or stale:
-        if (engine := run_files.engine(runs)) is not None:
-            stop = "Run: systemctl stop sparkserve-rank, on every node of the group, then try again."
-            raise _wrong("no engine on this node", f"process {engine.pid} runs", "the node", stop)
-        for link in stale:
-            link.unlink()
-        for link, target in todo.items():
-            link.parent.mkdir(parents=True, exist_ok=True)
-            part = link.with_name(f".{link.name}.part")
-            part.unlink(missing_ok=True)
-            part.symlink_to(target)
-            part.replace(link)
-        subprocess.run(["sync", "-f", str(units)], check=False)
-        systemctl("daemon-reload")
-    _verify(list(wanted), closure, systemctl)
-    return bool(todo or stale)
+    words = sys.argv[1:] if argv is None else argv
+    activates = what == "activate"
+    known = ["--dry-run", "--json", *(["--replace"] if activates else [])]
+    if unknown := [word for word in words if word not in known]:
+        says = "Puts this host closure into effect." if activates else "Restores what was there before."
+        more = " [--replace]" if activates else ""
+        usage = _USAGE.format(name=what, more=more, what=says) + (_REPLACE if activates else "")
+        (sys.stdout if unknown[0] in ("-h", "--help") else sys.stderr).write(usage)
+        sys.exit(0 if unknown[0] in ("-h", "--help") else 2)
+    try:
+        _main(Path(closure) if activates else None, words)
+    except SparkserveError as error:
+        print_error(error, as_json="--json" in words)
+        sys.exit(error.exit_code)
 
 
-def _verify(names: Sequence[str], closure: Path, systemctl: Callable[..., str]) -> None:
-    for name in names:
-        shown = systemctl("show", "--property=LoadState,NeedDaemonReload,ExecStart", name)
-        values = dict(line.split("=", 1) for line in shown.splitlines() if "=" in line)
-        good = values.get("LoadState") == "loaded" and values.get("NeedDaemonReload") == "no"
-        if not (good and f"{closure}/" in values.get("ExecStart", "")):
-            raise _wrong(f"{name} of {closure}", " ".join(shown.split())[:300] or "nothing", "systemd")
+def _main(closure: Path | None, words: list[str]) -> None:
+    system = System()
+    if "--dry-run" in words:
+        found = dry_run(system, closure)
+        if "--json" in words:
+            print_json(found)
+        else:
+            sys.stdout.write("".join(f"{line}\n" for line in preview.lines(found)) or "unchanged\n")
+        return
+    changed = (
+        deactivate(system) if closure is None else activate(system, closure, replace="--replace" in words)
+    )
+    if "--json" in words:
+        print_json({"closure": str(closure) if closure else None, "changed": changed})
+    else:
+        sys.stdout.write("changed\n" if changed else "unchanged\n")
 
 
-def _points(link: Path, target: Path) -> bool:
-    return link.is_symlink() and link.readlink() == target
+def activate(system: System, closure: Path, *, replace: bool = False) -> bool:
+    """Bring the node to what `closure` wants, and verify it; whether anything changed.
+
+    Raises `NODE.CLOSURE` for the closure of another node, `NODE.FOREIGN` for files edited by hand unless
+    `replace`, `NODE.ACTIVATE` when an engine runs and something would change, or when the node is not as
+    planned afterwards, and `NODE.REBOOT` when only a reboot is missing.
+    """
+    wants = plan.load(closure / "plan.json")
+    with _writing(system):
+        change = plan_change(system, closure, wants)
+        identity.check(system, closure, wants, change.record)
+        if change.foreign and not replace:
+            raise _foreign(system, change)
+        _go(system, change)
+    differences = verify.settled(system, closure, wants)
+    if now := [str(each) for each in differences if not each.reboot]:
+        raise wrong(
+            f"{wants.node.name} as planned",
+            "; ".join(now),
+            system.name,
+            "See journalctl -b -p warning and sparkserve doctor; then activate again.",
+        )
+    if differences:
+        raise SparkserveError(
+            "NODE.REBOOT",
+            expected=f"{wants.node.name} as planned",
+            found="; ".join(map(str, differences)) + "; all else is",
+            where=system.name,
+            do="Run: systemctl reboot",
+        )
+    return not change.nothing
 
 
-def _wrong(
-    expected: str, found: str, where: str, do: str = "Run ./sparkserve up: it activates again."
-) -> SparkserveError:
-    return SparkserveError("NODE.ACTIVATE", expected=expected, found=found, where=where, do=do)
+def deactivate(system: System) -> bool:
+    """Restore what was there before all closures; whether there was anything to do.
+
+    What was edited by hand since is kept aside. Raises `NODE.ACTIVATE` while an engine runs.
+    """
+    with _writing(system):
+        change = plan_change(system, None, None)
+        _go(system, change)
+    return not change.nothing
+
+
+def dry_run(system: System, closure: Path | None) -> dict[str, object]:
+    """What `activate` would do, or `deactivate` when `closure` is None. Changes nothing."""
+    wants = plan.load(closure / "plan.json") if closure else None
+    change = plan_change(system, closure, wants)
+    if closure and wants:
+        identity.check(system, closure, wants, change.record)
+    return preview.preview(system, change)
+
+
+@contextmanager
+def _writing(system: System) -> Iterator[None]:
+    """The only activation of this node; what the disk refuses becomes an error in words."""
+    try:
+        with record.locked(system):
+            yield
+    except PermissionError as error:
+        raise not_root(str(error.filename or system.name)) from None
+    except OSError as error:
+        if disk.met(error):
+            raise disk.full(str(error.filename or system.name)) from None
+        raise wrong("to write the node's files", error.strerror or str(error), str(error.filename)) from None
+
+
+def _go(system: System, change: Change) -> None:
+    if change.nothing:
+        return
+    if (engine := run_files.engine(system.runs)) is not None:
+        raise wrong(
+            "no engine on this node",
+            f"process {engine.pid} runs",
+            system.name,
+            "Run: systemctl stop sparkserve-rank, on every node of the group, then try again.",
+        )
+    carry_out(system, change)
+
+
+def _foreign(system: System, change: Change) -> SparkserveError:
+    return SparkserveError(
+        "NODE.FOREIGN",
+        expected="the files that the last activation wrote",
+        found=f"edited by hand: {', '.join(change.foreign)}",
+        where=system.name,
+        do=f"Put what you need into fleet.nix; then run {change.closure}/bin/activate --replace, "
+        "which keeps copies in /var/lib/sparkserve/activation/kept.",
+    )

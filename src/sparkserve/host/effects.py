@@ -1,0 +1,106 @@
+"""What must be told of a changed file before it counts: systemd, netplan, nftables, udev, GRUB, sshd.
+
+Nothing here starts or stops the engine's group.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from sparkserve.host.system import System, wrong
+from sparkserve.host.wanted import UNITS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# A model load must not sit inside an activation; `up` and `deploy` start these.
+GROUP = ("sparkserve-rank.service", "sparkserve-front.service")
+
+
+class Reader(NamedTuple):
+    """Who reads the files that begin with `prefix`. `check` says beforehand whether it would take them."""
+
+    prefix: str
+    reload: tuple[str, ...]
+    check: tuple[str, ...] = ()
+
+
+READERS = (
+    Reader("/etc/systemd/", ("systemctl", "daemon-reload")),
+    Reader("/etc/udev/rules.d/", ("udevadm", "control", "--reload")),
+    # Modules of the first seconds are configured by the copies in there.
+    Reader("/etc/modprobe.d/", ("update-initramfs", "-u")),
+    Reader("/etc/default/grub", ("update-grub",)),
+    # A file that sshd refuses would lock everybody out at its next start.
+    Reader("/etc/ssh/", ("systemctl", "try-reload-or-restart", "ssh.service"), ("sshd", "-t")),
+    Reader("/etc/netplan/", ("netplan", "apply"), ("netplan", "generate")),
+    Reader("/etc/systemd/network/", ("networkctl", "reload")),
+    Reader("/etc/exports", ("exportfs", "-ra")),
+)
+
+
+def readers(system: System, changed: Iterable[str]) -> list[Reader]:
+    """Those who read one of the paths `changed` and are on this node."""
+    paths = list(changed)
+    return [
+        reader
+        for reader in READERS
+        if any(path.startswith(reader.prefix) for path in paths) and system.has(reader.reload[0])
+    ]
+
+
+def refused(system: System, reader: Reader) -> str | None:
+    """Why a reader would not take the files as they are now; None when it would."""
+    if not reader.check:
+        return None
+    done = system.run(*reader.check)
+    return None if done.returncode == 0 else _said(done.stderr or done.stdout)
+
+
+def reload(system: System, reader: Reader) -> None:
+    """Tell a reader. Raises `NODE.ACTIVATE` when it fails."""
+    change(system, *reader.reload)
+
+
+def change(system: System, *argv: str) -> None:
+    """Run a program that changes the node. Raises `NODE.ACTIVATE` unless it succeeds."""
+    system.step(" ".join(argv))
+    output(system, *argv)
+
+
+def output(system: System, *argv: str) -> str:
+    """The output of a program, which must succeed. Raises `NODE.ACTIVATE`."""
+    done = system.run(*argv)
+    if done.returncode != 0:
+        raise wrong(f"success of: {' '.join(argv)}", _said(done.stderr or done.stdout), system.name)
+    return done.stdout
+
+
+def units(changed: Iterable[str], texts: Iterable[str]) -> list[str]:
+    """The units in `texts` (names) among `changed` that are policy: not those of the engine's group."""
+    paths = set(changed)
+    return [name for name in sorted(texts) if name not in GROUP and f"{UNITS}/{name}" in paths]
+
+
+def running(system: System, names: Sequence[str]) -> list[str]:
+    """Those of the units `names` that run now."""
+    shown = show(system, names, "ActiveState")
+    return [name for name, values in shown.items() if values.get("ActiveState") in ("active", "activating")]
+
+
+def show(system: System, names: Sequence[str], *properties: str) -> dict[str, dict[str, str]]:
+    """What systemd says of units, by name. Raises `NODE.ACTIVATE`."""
+    if not names:
+        return {}
+    done = system.run("systemctl", "show", f"--property={','.join(properties)}", *names)
+    blocks = done.stdout.rstrip("\n").split("\n\n")
+    if done.returncode != 0 or len(blocks) != len(names):
+        raise wrong(f"systemd to know {', '.join(names)}", _said(done.stderr or done.stdout), system.name)
+    return {
+        name: dict(line.split("=", 1) for line in block.splitlines() if "=" in line)
+        for name, block in zip(names, blocks, strict=True)
+    }
+
+
+def _said(text: str) -> str:
+    return " ".join(text.split())[-300:] or "no word"

@@ -1,0 +1,64 @@
+"""What a host closure wants on its node, path by path."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, NamedTuple
+
+from sparkserve.host.there import There
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sparkserve.plan import Host
+
+UNITS = "/etc/systemd/system"
+SYSTEM_UNITS = "/lib/systemd/system"
+
+
+class Wanted(NamedTuple):
+    """What is to be at a path, with the bytes of a file."""
+
+    there: There
+    data: bytes = b""
+
+
+def wanted(closure: Path, host: Host) -> dict[str, Wanted]:
+    """Everything by absolute path. The closure has the files' bytes, the plan `host` their modes."""
+    found = {}
+    for path, file in host.files.items():
+        data = (closure / "files" / path.lstrip("/")).read_bytes()
+        found[path] = _file(data, int(file.mode, 8))
+    for name in host.units:
+        source = closure / "units" / name
+        found[f"{UNITS}/{name}"] = _link(str(source))
+        for target in enabled(source.read_text()):
+            found[f"{UNITS}/{target}/{name}"] = _link(f"../{name}")
+    for name in host.mask:
+        found[f"{UNITS}/{name}"] = _link("/dev/null")
+    if host.default_target is not None:
+        found[f"{UNITS}/default.target"] = _link(f"{SYSTEM_UNITS}/{host.default_target}")
+    return found
+
+
+def enabled(unit: str) -> Iterator[str]:
+    """The folders that a unit's text wants a link in, such as multi-user.target.wants."""
+    section = ""
+    for line in unit.splitlines():
+        if line.startswith("["):
+            section = line.strip()
+        key, _, value = line.partition("=")
+        kind = {"WantedBy": "wants", "RequiredBy": "requires"}.get(key.strip())
+        if section == "[Install]" and kind:
+            yield from (f"{name}.{kind}" for name in value.split())
+
+
+def _file(data: bytes, mode: int) -> Wanted:
+    value = hashlib.sha256(data).hexdigest()
+    return Wanted(There(kind="file", value=value, mode=mode, uid=os.geteuid(), gid=os.getegid()), data)
+
+
+def _link(target: str) -> Wanted:
+    return Wanted(There(kind="link", value=target))
