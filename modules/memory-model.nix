@@ -14,7 +14,7 @@ let
   bounded = model.but { chunkedIndexer = true; };
   largest = let fits = n: fitting (model.but { chunk = n; }); in
     lib.filter fits (lib.reverseList (lib.genList (n: 256 * (n + 1)) 32));
-  fitting = m: m.pool - m.serve >= model.floors.serve && m.pool - m.start >= model.floors.start;
+  fitting = m: m.pool - m.serve >= model.lines.serve && m.pool - m.start >= model.lines.start;
   allocator = name: {
     assertion = (cfg.env.${name} or null) == (profile.env.${name} or null);
     message =
@@ -100,8 +100,8 @@ in
     {
       assertion = fitting bounded;
       message =
-        "${who} needs ${gib model.start} GiB to start and ${gib model.serve} to serve, and has ${gib model.pool} less the "
-        + "guard's ${gib model.floors.start} and ${gib model.floors.serve}: ${listed model.terms}: use more nodes, or lower "
+        "${who} needs ${gib model.start} GiB of memory to start and ${gib model.serve} to serve, and has ${gib model.pool} less the "
+        + "guard's ${gib model.lines.start} and ${gib model.lines.serve}: ${listed model.terms}: use more nodes, or lower "
         + "engine.kvTokens, engine.maxRunning, engine.prefillChunk or engram.cacheGiB";
     }
     {

@@ -27,17 +27,17 @@ let
         way = "./sparkserve fleet new NAME writes a file to start from.";
       };
       # The fleet's own file comes last, so that its list entries follow those of the modules.
-      evaluate = node:
-        (lib.evalModules { modules = [ own { fleet.name = name; node.name = node; } assertions modules ]; }).config;
-      # Who the nodes are does not depend on which of them is asked.
-      nodes = map (node: node.name) (evaluate "").fleet.nodes;
-      configs = lib.listToAttrs (map (node: lib.nameValuePair node (evaluate node)) nodes);
-      # Without nodes, one evaluation says that they are missing.
-      failed = lib.filter (a: !a.assertion)
-        (builtins.concatMap (config: config.assertions) (if nodes == [ ] then [ (evaluate "") ] else lib.attrValues configs));
-    in
-    {
-      plans =
+      evaluate = more: node:
+        (lib.evalModules { modules = [ own { fleet.name = name; node.name = node; } assertions modules ] ++ more; }).config;
+      planned = more:
+        let
+          # Who the nodes are does not depend on which of them is asked.
+          nodes = map (node: node.name) (evaluate more "").fleet.nodes;
+          configs = lib.listToAttrs (map (node: lib.nameValuePair node (evaluate more node)) nodes);
+          # Without nodes, one evaluation says that they are missing.
+          all = if nodes == [ ] then [ (evaluate more "") ] else lib.attrValues configs;
+          failed = lib.filter (a: !a.assertion) (builtins.concatMap (config: config.assertions) all);
+        in
         if failed == [ ] then
           lib.mapAttrs (_: config: import ./plan.nix { inherit lib config; }) configs
         else
@@ -47,6 +47,14 @@ let
             where = place (toString file);
             way = "Change the options named.";
           };
+      # { option = [ "engine" "maxRunning" ]; value = 8; } as a module that counts more than the fleet's file.
+      forced = { option, value }:
+        lib.foldl' (inner: part: { ${part} = inner; }) (lib.mkForce value) (lib.reverseList option);
+    in
+    {
+      plans = planned [ ];
+      # The plans that other values of options would give.
+      but = settings: planned (map forced settings);
     };
 
   isFleet = name: kind: kind == "directory" && builtins.pathExists (hosts + "/${name}/fleet.nix");

@@ -3,7 +3,7 @@
 let
   # A fleet is read when a node of it is asked for, so a broken fleet.nix stops no other.
   hosts = builtins.mapAttrs
-    (fleet: { plans }: builtins.mapAttrs (node: _: host { inherit fleet node plans; }) plans)
+    (fleet: { plans, ... }: builtins.mapAttrs (node: _: host { inherit fleet node plans; }) plans)
     fleets;
   inherit (hosts.local-single.spark-0) engine layers plan;
 in

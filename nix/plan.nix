@@ -60,8 +60,8 @@ in
     inherit (model) terms;
     start_bytes = model.start;
     serve_bytes = model.serve;
-    start_floor_bytes = model.floors.start;
-    serve_floor_bytes = model.floors.serve;
+    start_line_bytes = model.lines.start;
+    serve_line_bytes = model.lines.serve;
   };
   host = {
     inherit (host) files units mask sysctls;

@@ -9,7 +9,7 @@
   shapes = import ../../nix/memory/deepseek-v41.nix;
 
   # A node has one GPU: no ranks meet here.
-  shmMiB = 1024;
+  shmMiB = 512;
 
   sizes = ranks: {
     # 202 million, the product of both, is what the head of three can hold the scores of: 2048 x 100,000 passed,

@@ -25,5 +25,5 @@ in
 if !(profile ? shapes) then null else model given // {
   # The same with other values.
   but = change: model (given // change);
-  floors = { start = 5 * GiB; serve = 3 * GiB; };
+  lines = { start = 5 * GiB; serve = 3 * GiB; };
 }

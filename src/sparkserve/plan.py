@@ -90,16 +90,16 @@ class MemoryTerm(_Frozen):
 class Memory(_Frozen):
     """What a node's memory is planned for, in bytes. `pool_bytes` is what Linux calls MemTotal.
 
-    `start_bytes` is the sum of the terms of a start, and `serve_bytes` that of all. The floors are what the
-    guard wants to see free in either time.
+    `start_bytes` is the sum of the terms of a start, and `serve_bytes` that of all. The lines are the
+    bytes of MemAvailable below which the guard kills the engine, before it serves and while it does.
     """
 
     pool_bytes: Annotated[int, Field(ge=1)]
     terms: tuple[MemoryTerm, ...]
     start_bytes: Annotated[int, Field(ge=1)]
     serve_bytes: Annotated[int, Field(ge=1)]
-    start_floor_bytes: Annotated[int, Field(ge=1)]
-    serve_floor_bytes: Annotated[int, Field(ge=1)]
+    start_line_bytes: Annotated[int, Field(ge=1)]
+    serve_line_bytes: Annotated[int, Field(ge=1)]
 
 
 class Management(_Frozen):
