@@ -64,7 +64,11 @@ in
     };
     shmMiB = mkOption {
       type = types.ints.positive;
-      description = "Limit of the engine's own /dev/shm, where its processes meet. Taken only as used.";
+      example = 2048;
+      description = ''
+        Limit of the engine's own /dev/shm, where its processes meet. Taken only as used, and counted whole.
+        Changes: engine.shm_mib, memory.
+      '';
     };
   };
 

@@ -15,7 +15,7 @@ in
       example = false;
       description = ''
         Whether the model has Engram tables; its profile says so.
-        Changes: engram, /etc/tmpfiles.d/zz-sparkserve.conf,
+        Changes: engram, memory, /etc/tmpfiles.d/zz-sparkserve.conf,
         /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-engram.conf.
       '';
     };
@@ -42,7 +42,7 @@ in
       description = ''
         Memory of a node for rows that were read. With 1, 99.1 % of one fleet's reads were answered; 4 made a prompt of
         900,000 tokens fail, as the node had 1.5 GB left in place of 3.5.
-        Changes: engram.
+        Changes: engram, memory.
       '';
     };
     ioThreads = mkOption {

@@ -31,6 +31,7 @@ in
       description = ''
         Tokens of the longest request. Without engine.chunkedIndexer a prefill needs 14 bytes for each token of a chunk and
         each before it: 2.6 GiB for 768 x 262144. null: what the model was made for.
+        Changes: engine.args, memory.
       '';
     };
     prefillChunk = mkOption {
@@ -40,6 +41,7 @@ in
       description = ''
         Tokens that are prefilled in one step. More are faster (1,600 tokens a second at 1024 and 2,100 at 2048 on three
         Sparks) and take more memory while it lasts. null: SGLang's own choice.
+        Changes: engine.args, memory.
       '';
     };
     chunkedIndexer = mkOption {
@@ -48,6 +50,7 @@ in
       description = ''
         Whether the engine scores a chunk against what is before it in parts of at most 2 GiB. Without it 1024 x 1048576
         tokens take 15 GB at once, on every rank.
+        Changes: memory.
       '';
     };
     kvTokens = mkOption {
@@ -57,13 +60,17 @@ in
         Tokens that the key-value cache holds: those of running requests and of prefixes that come again. Of
         DeepSeek-V4.1-Flash each is 1,673 bytes on every rank. It is the only value that keeps memory free: SGLang makes
         its cache as large as engine.staticPercent lets it, and this is its limit.
+        Changes: engine.args, memory.
       '';
     };
     maxRunning = mkOption {
       # With five drafts for each, graphs and windows of 64 take 16 GiB.
       type = types.ints.between 1 64;
       example = 8;
-      description = "Requests that run at a time. Each batch size up to this has a graph, of about 0.42 GiB.";
+      description = ''
+        Requests that run at a time. Each batch size up to this has a graph, of about 0.42 GiB.
+        Changes: engine.args, memory.
+      '';
     };
     staticPercent = mkOption {
       type = types.ints.between 5 97;
@@ -71,6 +78,7 @@ in
       description = ''
         Percent of the memory free before the load that weights and caches may have. It must let engine.kvTokens in: what
         does not fit SGLang cuts off without a word, differently at each boot.
+        Changes: engine.args.
       '';
     };
   };
@@ -93,16 +101,17 @@ in
       assertion = fitting model || !fitting bounded;
       message =
         "engine.prefillChunk = ${toString cfg.prefillChunk} at engine.context = ${toString cfg.context} needs "
-        + "${gib scores} GiB for scores (14 bytes x ${toString cfg.prefillChunk} x ${toString cfg.context}), which "
-        + "${who} does not have: set engine.chunkedIndexer = true, or lower one of the two"
+        + "${gib scores} GiB for scores (14 bytes x ${toString cfg.prefillChunk} x ${toString cfg.context}), more than a "
+        + "node has left: set engine.chunkedIndexer = true, or lower one of the two"
         + lib.optionalString (largest != [ ]) " (a chunk of ${toString (lib.head largest)} fits)";
     }
     {
       assertion = fitting bounded;
       message =
-        "${who} needs ${gib model.start} GiB of memory to start and ${gib model.serve} to serve, and has ${gib model.pool} less the "
-        + "guard's ${gib model.lines.start} and ${gib model.lines.serve}: ${listed model.terms}: use more nodes, or lower "
-        + "engine.kvTokens, engine.maxRunning, engine.prefillChunk or engram.cacheGiB";
+        "${who} needs ${gib model.start} GiB of memory to start and ${gib model.serve} to serve, and has "
+        + "${gib model.pool}, of which the guard wants ${gib model.lines.start} and then ${gib model.lines.serve} free: "
+        + "${listed model.terms}: use more nodes, or lower engine.kvTokens, engine.maxRunning, engine.prefillChunk, "
+        + "engine.context or engram.cacheGiB";
     }
     {
       assertion = model.room cfg.staticPercent >= model.caches;

@@ -47,9 +47,14 @@ let
             where = place (toString file);
             way = "Change the options named.";
           };
-      # { option = [ "engine" "maxRunning" ]; value = 8; } as a module that counts more than the fleet's file.
-      forced = { option, value }:
-        lib.foldl' (inner: part: { ${part} = inner; }) (lib.mkForce value) (lib.reverseList option);
+      # { option = [ "engine" "maxRunning" ]; value = 8; } as a module that counts more than the fleet's file. An error
+      # in it is told with the command line's option, not with a place here.
+      forced = { option, value }: {
+        _file = "--set ${lib.concatStringsSep "." option}";
+        # zipAttrsWith forgets the place.
+        config = lib.foldl' (inner: part: builtins.zipAttrsWith (_: lib.head) [ { ${part} = inner; } ]) (lib.mkForce value)
+          (lib.reverseList option);
+      };
     in
     {
       plans = planned [ ];

@@ -1,4 +1,4 @@
-# Three DGX Sparks, each with a cable to both others: DeepSeek-V4.1-Flash for four requests of up to 262,144 tokens.
+# Three DGX Sparks, each with a cable to both others: DeepSeek-V4.1-Flash for four requests of up to 131,072 tokens.
 {
   host.platform = "dgx-os";
 
@@ -14,6 +14,6 @@
   # A boot reads 100 GB a node and captures graphs: owners report 12 to 13 minutes.
   serving.readyTimeoutS = 1800;
 
-  # The head has 3.1 GiB left at its worst moment (./sparkserve memory explain tp3-triangle), and the guard wants 3.
+  # The head has 3.9 GiB left at its worst (./sparkserve memory explain tp3-triangle); the guard kills before 3 are.
   engram.cacheGiB = 0;
 }

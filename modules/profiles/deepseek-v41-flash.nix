@@ -12,10 +12,10 @@
   shmMiB = 512;
 
   sizes = ranks: {
-    # 202 million, the product of both, is what the head of three can hold the scores of: 2048 x 100,000 passed,
-    # 2048 x 133,000 did not.
-    context = if ranks <= 3 then 262144 else 1048576;
-    prefillChunk = if ranks <= 3 then 768 else 4096;
+    # Three nodes: owners ran 768 x 262144 under a guard of 1.5 GB, and that is what the head then has left. Under ours of
+    # 3 GiB it is a third of the product. 256 x 262144 fits too; smaller chunks are slower.
+    context = if ranks <= 3 then 131072 else 1048576;
+    prefillChunk = if ranks <= 3 then 512 else 4096;
     chunkedIndexer = ranks > 3;
     kvTokens = if ranks <= 3 then 750000 else 8000000;
     maxRunning = if ranks <= 3 then 4 else 16;

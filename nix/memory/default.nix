@@ -28,12 +28,12 @@ let
   term = name: phase: bytes: why: { inherit name phase bytes why; };
   terms = [
     (term "system" "start" (hundredths 1010)
-      "DGX OS, driver and the engine's processes: 121.7 GiB less the 111.47 that a boot at TP3 found free, less NCCL's")
+      "DGX OS, driver and the engine's processes: a boot found 111.47 GiB of 121.7 free")
     (term "head" "start" (if head then hundredths 130 else 0) "tokenizer, HTTP and detokenizer, on rank 0 only")
     (term "nccl" "start" (connections * perConnection)
       "${toString connections} connections (8 a channel and 12) of ${toString perConnection} bytes: LL, LL128 and simple")
     (term "experts" "start" weights.experts "${toString shapes.layers} x ${toString shapes.experts} experts in FP4 over ${toString tp} ranks")
-    (term "dense" "start" weights.dense "attention, shared experts, router, indexer and Engram projection; heads padded for ${toString tp} ranks")
+    (term "dense" "start" weights.dense "attention with heads padded for ${toString tp} ranks, shared experts, router, indexer")
     (term "vocabulary" "start" weights.vocabulary "embedding and head in BF16, by rows over the ranks")
     (term "vision" "start" weights.vision "the image tower in BF16, whole on each rank")
     (term "draft" "start" weights.draft "three DSpark layers with ${toString shapes.draft.experts} experts each")
@@ -44,7 +44,8 @@ let
     (term "graphs" "start" (hundredths (58 + 42 * length sizes))
       "0.58 GiB and 0.42 for each of ${toString (length sizes)} batch sizes up to ${toString running}")
     (term "shm" "start" (shmMiB * MiB) "the engine's /dev/shm at its limit (engine.shmMiB)")
-    (term "allocator" "serve" (hundredths 75) "blocks that PyTorch keeps and cannot use again")
+    (term "allocator" "serve" (hundredths 240)
+      "blocks that PyTorch and the driver keep: what low-water marks of three and of four Sparks have in common")
     (term "chunk" "serve" (chunk * 768 * 1024) "0.75 MiB for each of the ${toString chunk} tokens of a prefill chunk")
     (term "indexer" "serve" (if chunkedIndexer then bounded else scores)
       ("14 bytes x ${toString chunk} tokens of a chunk x ${toString context} before them"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sparkserve import nix, plan
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import names
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 _STORE_COPY = re.compile(r"/nix/store/[^/\s]+/")
 
 
-def evaluate(name: str) -> dict[str, Any]:
-    """The plan of every node as Nix gives it, by node name.
+def evaluate(name: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The plan of every node as Nix gives it, by node name. `settings` are values by option that count more
+    than the fleet's own.
 
     Raises `FLEET.NAME`, `FLEET.UNTRACKED`, what the fleet's own file does wrong (`FLEET.OPTION`,
     `FLEET.ASSERTION`, `FLEET.EVAL` for Nix code that does not evaluate), `PLAN.SCHEMA`, or `NIX.EVAL`.
@@ -21,7 +26,11 @@ def evaluate(name: str) -> dict[str, Any]:
     names.file(name)
     names.require_tracked(name)
     try:
-        values: dict[str, Any] = nix.eval_json(f"lib.fleets.{name}.plans")
+        values: dict[str, Any] = (
+            nix.eval_json(f"lib.fleets.{name}.but", _with(settings))
+            if settings
+            else nix.eval_json(f"lib.fleets.{name}.plans")
+        )
     except SparkserveError as error:
         raise _in_the_file(name, error) from error
     for value in values.values():
@@ -29,15 +38,23 @@ def evaluate(name: str) -> dict[str, Any]:
     return values
 
 
-def load(name: str) -> list[plan.Plan]:
-    """The plans of a fleet in rank order. Raises as `evaluate` does."""
-    plans = [plan.parse(value) for value in evaluate(name).values()]
+def load(name: str, settings: Mapping[str, Any] | None = None) -> list[plan.Plan]:
+    """The plans of a fleet in rank order. Arguments and errors are those of `evaluate`."""
+    plans = [plan.parse(value) for value in evaluate(name, settings).values()]
     return sorted(plans, key=lambda p: p.node.rank)
 
 
 def host(found: plan.Plan) -> str:
     """The flake attribute of the host closure of a plan's node."""
     return f"hosts.{found.fleet.name}.{found.node.name}"
+
+
+def _with(settings: Mapping[str, Any]) -> str:
+    """The function of Nix that calls `but` with `settings`."""
+    listed = [{"option": option.split("."), "value": value} for option, value in settings.items()]
+    # A JSON string in ASCII is a string of Nix, but for what Nix would put in.
+    text = json.dumps(json.dumps(listed)).replace("$", "\\$")
+    return f"but: but (builtins.fromJSON {text})"
 
 
 def _in_the_file(name: str, error: SparkserveError) -> SparkserveError:

@@ -1,0 +1,94 @@
+"""`sparkserve memory`: what a node's memory is planned for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from sparkserve.cli import options
+from sparkserve.cli.commands.fleet import name_argument
+
+
+class Setting(click.ParamType[tuple[str, Any]]):
+    """`OPTION=VALUE`; a value that is no JSON is a string."""
+
+    name = "option=value"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, Any]:
+        """The option and its value."""
+        option, equals, text = str(value).partition("=")
+        if not equals or not all(option.split(".")):
+            self.fail(f"{value!r} is not OPTION=VALUE, such as engine.prefillChunk=1024", param, ctx)
+        try:
+            return option, json.loads(text)
+        except ValueError:
+            return option, text
+
+
+@click.group(
+    epilog="""Examples:
+
+    ./sparkserve memory explain tp3-triangle
+
+    ./sparkserve memory explain tp4-switched --set engine.maxRunning=32 --node spark-0
+
+docs/memory.md compares the model with what owners of Sparks measured."""
+)
+def command() -> None:
+    """See what a node's memory is planned for."""
+
+
+@command.command(
+    "explain",
+    epilog="""Examples:
+
+    ./sparkserve memory explain tp3-triangle
+
+    ./sparkserve memory explain tp4-switched --output memory.svg
+
+    ./sparkserve memory explain tp3-triangle --set engine.prefillChunk=512 --set engine.context=393216
+
+With --set the fleet is evaluated with other values; no file is changed. A fleet that does not fit is
+refused, with its terms.""",
+)
+@name_argument
+@click.option("--node", help="Only this node.")
+@click.option(
+    "--set", "settings", type=Setting(), multiple=True, help="Another value of an option; can be repeated."
+)
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Draw it into this SVG file.")
+@options.as_json
+def explain(
+    name: str, node: str | None, settings: tuple[tuple[str, Any], ...], output: Path | None, as_json: bool
+) -> None:
+    """What each node's memory is for, and what is left before the guard kills."""
+    from sparkserve.errors import SparkserveError
+    from sparkserve.fleet import plans
+    from sparkserve.memory import draw
+    from sparkserve.memory import explain as explained
+    from sparkserve.output import print_json, print_table, write_file
+
+    found = plans.load(name, dict(settings))
+    chosen = [plan for plan in found if node in (None, plan.node.name)]
+    if not chosen:
+        raise SparkserveError(
+            "FLEET.NAME",
+            expected=f"one of the nodes {', '.join(plan.node.name for plan in found)}",
+            found=str(node),
+            where=f"hosts/{name}/fleet.nix",
+            do="Name one of these.",
+        )
+    shared = explained.collect(chosen)
+    if output is not None:
+        write_file(output, draw.draw(name, shared))
+    if as_json:
+        print_json({n: each.memory.model_dump(mode="json") for each in shared for n in each.nodes})
+        return
+    for each in shared:
+        columns = (", ".join(each.nodes), "GiB", "bytes", "share", "when", "why")
+        print_table(columns, explained.rows(each.memory))

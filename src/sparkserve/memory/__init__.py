@@ -1,0 +1,1 @@
+"""What the plan says of a node's memory, for people. The numbers are Nix's (nix/memory)."""
