@@ -40,7 +40,7 @@ class Node:
             (root / folder).mkdir(parents=True)
         self.write("/proc/cmdline", "quiet\n")
         self.write("/proc/sys/kernel/osrelease", "7.0.0-1019-nvidia\n")
-        for program in ("systemctl", "sshd", "update-grub", "netplan"):
+        for program in ("systemctl", "sshd", "update-grub", "netplan", "systemd-tmpfiles"):
             self.write(f"/usr/sbin/{program}", "").chmod(0o755)
 
     def wire(self, name: str) -> None:

@@ -24,6 +24,7 @@ WANTS: dict[str, Any] = {
         SYSCTL: "vm.swappiness = 1\n",
         GRUB: 'GRUB_CMDLINE_LINUX="quiet"\n',
         "/etc/secret": ("s\n", "0600"),
+        "/etc/tmpfiles.d/a.conf": "d /var/lib/a 0755 root root -\n",
     },
     "units": {
         "sparkserve-clocks.service": POLICY,
@@ -66,6 +67,7 @@ def test_all_of_a_closure_is_put_there_and_told(node: Node, tmp_path: Path) -> N
     assert node.calls == [
         "systemctl stop cups.service",
         "systemctl daemon-reload",
+        "systemd-tmpfiles --create /etc/tmpfiles.d/a.conf",
         "update-grub",
         "systemctl restart sparkserve-clocks.service",
     ]
@@ -215,7 +217,7 @@ def test_a_dry_run_says_all_and_changes_nothing(node: Node, tmp_path: Path) -> N
     changed = {f"/{path}" for path, what in node.tree().items() if before.get(path) != what}
     files = {file["path"] for file in found["files"]}
     values = {f"/proc/sys/{name.replace('.', '/')}" for name in found["sysctls"]}
-    folders = {f"{UNITS}/multi-user.target.wants", "/etc/default", "/etc/default/grub.d"}
+    folders = {f"{UNITS}/multi-user.target.wants", "/etc/default", "/etc/default/grub.d", "/etc/tmpfiles.d"}
     assert changed == files | values | folders
     assert [f"systemctl stop {name}" for name in found["stop"]] + found["reload"] == node.calls[:-1]
     assert [f"systemctl restart {name}" for name in found["restart"]] == node.calls[-1:]

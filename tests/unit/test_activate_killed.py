@@ -147,6 +147,7 @@ def test_what_was_interrupted_is_told_to_its_readers(tmp_path: Path) -> None:
     # All files were there already; that GRUB does not know them yet would show at the next boot.
     assert node.calls == [
         "systemctl daemon-reload",
+        "systemd-tmpfiles --create /etc/tmpfiles.d/a.conf",
         "update-grub",
         "systemctl restart sparkserve-clocks.service",
     ]

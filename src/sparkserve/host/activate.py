@@ -52,25 +52,29 @@ def main(closure: str, what: str = "activate", argv: list[str] | None = None) ->
         (sys.stdout if unknown[0] in ("-h", "--help") else sys.stderr).write(usage)
         sys.exit(0 if unknown[0] in ("-h", "--help") else 2)
     try:
-        _main(Path(closure) if activates else None, words)
+        bring(
+            System(),
+            Path(closure) if activates else None,
+            replace="--replace" in words,
+            dry="--dry-run" in words,
+            as_json="--json" in words,
+        )
     except SparkserveError as error:
         print_error(error, as_json="--json" in words)
         sys.exit(error.exit_code)
 
 
-def _main(closure: Path | None, words: list[str]) -> None:
-    system = System()
-    if "--dry-run" in words:
+def bring(system: System, closure: Path | None, *, replace: bool, dry: bool, as_json: bool) -> None:
+    """`activate`, or `deactivate` for None, or say with `dry` what they would do; prints the outcome."""
+    if dry:
         found = dry_run(system, closure)
-        if "--json" in words:
+        if as_json:
             print_json(found)
         else:
             sys.stdout.write("".join(f"{line}\n" for line in preview.lines(found)) or "unchanged\n")
         return
-    changed = (
-        deactivate(system) if closure is None else activate(system, closure, replace="--replace" in words)
-    )
-    if "--json" in words:
+    changed = deactivate(system) if closure is None else activate(system, closure, replace=replace)
+    if as_json:
         print_json({"closure": str(closure) if closure else None, "changed": changed})
     else:
         sys.stdout.write("changed\n" if changed else "unchanged\n")

@@ -53,6 +53,11 @@ class Change(NamedTuple):
         before = self.record.pending.changed if self.record.pending else ()
         return tuple(sorted({*before, *self.todo}))
 
+    @property
+    def written(self) -> list[str]:
+        """Those of `changed` that are there afterwards as the closure wants them."""
+        return [path for path in self.changed if path in self.wanted]
+
     def target(self, path: str) -> There | None:
         """What is to be at `path`."""
         if path in self.wanted:
@@ -190,8 +195,8 @@ def _tell(system: System, change: Change) -> None:
     for reader in effects.readers(system, change.changed):
         reason = effects.refused(system, reader)
         if reason is not None:
-            for path in change.changed:
-                if path.startswith(reader.prefix) and path in change.wanted:
+            for path in change.written:
+                if path.startswith(reader.prefix):
                     was = (
                         change.record.entries[path].was if path in change.record.entries else change.now[path]
                     )
@@ -205,7 +210,8 @@ def _tell(system: System, change: Change) -> None:
                 f"{reader.prefix} of {system.name}",
                 "They are as before again. Change the options that they come from.",
             )
-        effects.reload(system, reader)
+        for command in reader.commands(change.written):
+            effects.change(system, *command)
 
 
 def _restart(system: System, change: Change, record: Record) -> None:

@@ -17,16 +17,31 @@ if TYPE_CHECKING:
 GROUP = ("sparkserve-rank.service", "sparkserve-front.service")
 
 
+FILE = "FILE"
+
+
 class Reader(NamedTuple):
-    """Who reads the files that begin with `prefix`. `check` says beforehand whether it would take them."""
+    """Who reads the files that begin with `prefix`. `check` says beforehand whether it would take them.
+
+    A `reload` with the word FILE is called for each changed file.
+    """
 
     prefix: str
     reload: tuple[str, ...]
     check: tuple[str, ...] = ()
 
+    def commands(self, written: Iterable[str]) -> list[tuple[str, ...]]:
+        """What is called when the paths `written` are new or others."""
+        if FILE not in self.reload:
+            return [self.reload]
+        files = [path for path in written if path.startswith(self.prefix)]
+        return [tuple(path if word == FILE else word for word in self.reload) for path in files]
+
 
 READERS = (
+    # It also takes system.conf.d anew, such as the time of the watchdog (tried with systemd 252).
     Reader("/etc/systemd/", ("systemctl", "daemon-reload")),
+    Reader("/etc/tmpfiles.d/", ("systemd-tmpfiles", "--create", FILE)),
     Reader("/etc/udev/rules.d/", ("udevadm", "control", "--reload")),
     # Modules of the first seconds are configured by the copies in there.
     Reader("/etc/modprobe.d/", ("update-initramfs", "-u")),
@@ -55,11 +70,6 @@ def refused(system: System, reader: Reader) -> str | None:
         return None
     done = system.run(*reader.check)
     return None if done.returncode == 0 else _said(done.stderr or done.stdout)
-
-
-def reload(system: System, reader: Reader) -> None:
-    """Tell a reader. Raises `NODE.ACTIVATE` when it fails."""
-    change(system, *reader.reload)
 
 
 def change(system: System, *argv: str) -> None:

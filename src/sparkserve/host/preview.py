@@ -28,7 +28,11 @@ def preview(system: System, change: Change) -> dict[str, Any]:
             name: {"now": kernel.read(system, name), "then": value} for name, value in change.sysctls.items()
         },
         "stop": stops,
-        "reload": [" ".join(reader.reload) for reader in effects.readers(system, change.changed)],
+        "reload": [
+            " ".join(command)
+            for reader in effects.readers(system, change.changed)
+            for command in reader.commands(change.written)
+        ],
         "restart": effects.units(change.changed, host.units if host else ()),
         "reboot": kernel.missing_args(system, host.kernel_args) if host else [],
     }
