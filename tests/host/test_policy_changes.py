@@ -1,9 +1,9 @@
 """What an option changes on the nodes is what its description says, after the word `Changes:`.
 
 Each policy option gets its example as its value, in a fleet of Sparks with everything on, in the usual one,
-and, when it is the engine's or Engram's, in one whose memory is planned.
-What differs then in the plans of all nodes, by file, unit or field, is the list of the description, no more and
-no less. Two calls of Nix for all: four seconds.
+and, when it is the engine's or Engram's, in one whose memory is planned. What differs then in the plans of all
+nodes, by file, unit or field, is the list of the description, no more and no less. Two calls of Nix for all:
+four seconds.
 """
 
 from __future__ import annotations
@@ -66,9 +66,8 @@ def write(folder: Path, base: str, option: str = "", example: str = "") -> None:
     (folder / "example.json").write_text(example)
     own = f"{option} = lib.mkForce (builtins.fromJSON (builtins.readFile ./example.json));" if option else ""
     # All have one name: it is part of every plan.
-    (folder / "fleet.nix").write_text(
-        f'{{ lib, ... }}: {{ imports = [ {FLEETS / base}/fleet.nix ]; fleet.name = lib.mkForce "x"; {own} }}\n'
-    )
+    text = f'imports = [ {FLEETS / base}/fleet.nix ]; fleet.name = lib.mkForce "x"; {own}'
+    (folder / "fleet.nix").write_text(f"{{ lib, ... }}: {{ {text} }}\n")
 
 
 def test_an_option_changes_what_its_description_names(tmp_path: Path) -> None:
