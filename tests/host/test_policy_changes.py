@@ -1,9 +1,8 @@
 """What an option changes on the nodes is what its description says, after the word `Changes:`.
 
 Each policy option gets its example as its value, in a fleet of Sparks with everything on, in the usual one,
-and, when it is the engine's or Engram's, in one whose memory is planned. What differs then in the plans of all
-nodes, by file, unit or field, is the list of the description, no more and no less. Two calls of Nix for all:
-four seconds.
+and, when it is the engine's or Engram's, in one whose memory is planned. What differs then in the plans of
+all nodes, by file, unit or field, is the list of the description, no more and no less. Two calls of Nix.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from sparkserve import nix
 
 ROOT = Path(__file__).parents[2]
 FLEETS = ROOT / "tests/policy/hosts"
-# By the fleet, the options that are tried in it: all, and in the one whose memory is planned those that cost memory.
+# By the fleet, the options that are tried in it: in the one whose memory is planned those that cost memory.
 BASES = {"everything": "", "usual": "", "spark": ("engine.", "engram.")}
 # All options of these sections decide what a node is like; of others, those that say so.
 SECTIONS = ("clocks.", "engram.", "kernel.", "memory.", "recovery.", "weights.")
