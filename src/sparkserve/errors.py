@@ -38,6 +38,7 @@ EXIT_CODES: dict[str, int] = {
     "ADAPTER.DRIFT": 57,
     "CHECK.FAILED": 60,
     "CHECK.NAME": 61,
+    "DOCTOR.FAILED": 62,
     "NODE.SAFETY": 70,
     "NODE.UNREACHABLE": 71,
     "NODE.COMMAND": 72,

@@ -1,0 +1,1 @@
+"""One file for each area; a file registers its checks by being here."""

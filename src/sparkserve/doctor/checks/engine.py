@@ -1,0 +1,328 @@
+"""How the engine is launched: what the plan gives it, and what it says in its log."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+
+if TYPE_CHECKING:
+    from sparkserve.doctor.node import Node
+
+ENV = "the plan's engine.env"
+ARGS = "the plan's engine.args"
+
+
+def _cuda(n: Node) -> dict[str, str]:
+    """The environment of an engine that runs on a GPU."""
+    environment = n.environment()
+    if environment.get("SGLANG_USE_CPU_ENGINE") == "1":
+        raise NotApplicable("the plan's engine runs on the CPU")
+    return environment
+
+
+def _set(name: str) -> str:
+    return f"engine.env.{name} in fleet.nix, then deploy"
+
+
+@check(
+    "ENGINE.EXPANDABLE",
+    "The allocator has no expandable segments: with them every prefill above 64 tokens gave NaN.",
+    "error",
+    "issues C07, mia 10 E6, knapcio 8.3",
+    fix=_set("PYTORCH_CUDA_ALLOC_CONF without expandable_segments:True"),
+)
+def expandable(n: Node) -> Verdict:
+    found = _cuda(n).get("PYTORCH_CUDA_ALLOC_CONF", "not set")
+    good = "expandable_segments:true" not in found.lower()
+    return want(good, expected="expandable_segments:False", found=found, where=ENV)
+
+
+@check(
+    "ENGINE.JOBS",
+    "At most two kernels are compiled at a time: 22 compilers beside a load reset all four nodes.",
+    "error",
+    "issues A09",
+    fix=_set('MAX_JOBS = "2"'),
+)
+def jobs(n: Node) -> Verdict:
+    found = _cuda(n).get("MAX_JOBS", "not set")
+    return want(found in ("1", "2"), expected="MAX_JOBS 1 or 2", found=found, where=ENV)
+
+
+@check(
+    "ENGINE.RUST",
+    "SGLang does not look for cargo at its start: offline that hangs before the server.",
+    "error",
+    "issues A11, mia 10 L38, knapcio 8.1",
+    fix=_set('SGLANG_RUST_BUILD_MODE = "never"'),
+)
+def rust(n: Node) -> Verdict:
+    found = _cuda(n).get("SGLANG_RUST_BUILD_MODE", "not set")
+    return want(found == "never", expected="SGLANG_RUST_BUILD_MODE never", found=found, where=ENV)
+
+
+@check(
+    "ENGINE.NCCL_BUFFERS",
+    "NCCL's buffers are 1 MiB on at most 8 channels: the default pins 4.7 GiB of the pool on each node.",
+    "warning",
+    "issues C05, mia 7.3",
+    fix=_set('NCCL_BUFFSIZE = "1048576" and NCCL_MAX_NCHANNELS = "8"'),
+)
+def nccl_buffers(n: Node) -> Verdict:
+    environment = _cuda(n)
+    n.links()
+    size, channels = environment.get("NCCL_BUFFSIZE", ""), environment.get("NCCL_MAX_NCHANNELS", "")
+    good = size.isdigit() and int(size) <= 1 << 20 and channels.isdigit() and int(channels) <= 8
+    found = f"NCCL_BUFFSIZE {size or 'not set'}, NCCL_MAX_NCHANNELS {channels or 'not set'}"
+    return want(good, expected="1048576 and 8", found=found, where=ENV)
+
+
+@check(
+    "ENGINE.GID_EMPTY",
+    "NCCL_IB_GID_INDEX is not the empty text: that means index 0, a link-local address.",
+    "error",
+    "issues B02",
+    fix="take NCCL_IB_GID_INDEX out of engine.env in fleet.nix, then deploy",
+)
+def gid_empty(n: Node) -> Verdict:
+    found = n.environment().get("NCCL_IB_GID_INDEX")
+    shown = "not set" if found is None else repr(found)
+    return want(found != "", expected="not set", found=shown, where=ENV)
+
+
+@check(
+    "ENGINE.SOCKET_NAMES",
+    "gloo and NCCL are told this node's own management interface: else gloo takes loopback and waits.",
+    "error",
+    "issues A06",
+    fix="take the *_SOCKET_IFNAME out of engine.env in fleet.nix: the plan knows each node's interface",
+)
+def socket_names(n: Node) -> Verdict:
+    environment = n.environment()
+    ours = str(n.plan("fabric", "management", "interface"))
+    names = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
+    given = {name: environment[name] for name in names if name in environment}
+    wrong = [f"{name}={value}" for name, value in given.items() if value.lstrip("=") != ours]
+    found = " ".join(wrong) or "right, or left to the supervisor"
+    return want(not wrong, expected=ours, found=found, where=ENV)
+
+
+@check(
+    "ENGINE.HCAS",
+    "NCCL is given the RDMA device of every stripe: one function alone is half of a cable.",
+    "error",
+    "issues B07, knapcio 8.2",
+    fix=_set("NCCL_IB_HCA with both functions of each used port, such as rocep1s0f0,roceP2p1s0f0"),
+    on="spark",
+)
+def hcas(n: Node) -> Verdict:
+    named = _cuda(n).get("NCCL_IB_HCA")
+    if named is None:
+        raise NotApplicable("the plan names none: NCCL takes all that are active")
+    given = {word.partition(":")[0] for word in named.lstrip("=^").split(",")}
+    there: set[str] = set()
+    for link in n.links():
+        folder = f"/sys/class/net/{link['interface']}/device/infiniband"
+        there |= set(n.names(folder)) if n.exists(folder) else set()
+    missing = sorted(there - given)
+    found = f"{named}, without {' '.join(missing)}" if missing else named
+    return want(not missing, expected=",".join(sorted(there)), found=found, where=ENV)
+
+
+@check(
+    "ENGINE.RING",
+    "In a ring of four every rank uses NCCL's ring only: opposite nodes have no path, and tree connect dies.",
+    "error",
+    "issues B04, mia 5.13, knapcio 5.2",
+    fix=_set('NCCL_ALGO = "Ring" and NCCL_SKIP_TREE_CONNECT = "1" (they need the patched NCCL)'),
+)
+def ring(n: Node) -> Verdict:
+    if n.plan("fleet", "topology") != "ring":
+        raise NotApplicable("the topology is no ring")
+    environment = _cuda(n)
+    found = {name: environment.get(name, "not set") for name in ("NCCL_ALGO", "NCCL_SKIP_TREE_CONNECT")}
+    shown = " ".join(f"{name}={value}" for name, value in found.items())
+    good = list(found.values()) == ["Ring", "1"]
+    return want(good, expected="NCCL_ALGO=Ring NCCL_SKIP_TREE_CONNECT=1", found=shown, where=ENV)
+
+
+@check(
+    "ENGINE.CHUNK",
+    "Prefill's scores fit: 14 bytes x chunk x context stay under 16 GiB, unless the indexer works in chunks.",
+    "error",
+    "issues C03, mia 7.2, mia 10 M2",
+    fix="a smaller --chunked-prefill-size (1024 at 1M), or the chunked indexer, in fleet.nix",
+)
+def chunk(n: Node) -> Verdict:
+    environment = _cuda(n)
+    size, context = n.argument("--chunked-prefill-size"), n.argument("--context-length")
+    if not (size and context and size.isdigit() and context.isdigit()):
+        raise NotApplicable("the plan gives no chunk and context length")
+    if any(value == "1" and "INDEXER_CHUNKED" in name for name, value in environment.items()):
+        raise NotApplicable("the chunked indexer is on")
+    if any("indexer" in str(each.get("name")) for each in n.plan("adapters") if isinstance(each, dict)):
+        raise NotApplicable("an adapter for the indexer is on")
+    need = 14 * int(size) * int(context) / (1 << 30)
+    found = f"{need:.1f} GiB for {size} x {context}"
+    return want(need <= 16, expected="at most 16 GiB", found=found, where=ARGS)
+
+
+@check(
+    "ENGINE.SHM",
+    "The engine's /dev/shm is at most 16 GiB: it is part of the one pool.",
+    "warning",
+    "issues C06",
+    fix="engine.shmMiB = 16384 or less in fleet.nix, then deploy",
+)
+def shm(n: Node) -> Verdict:
+    found = int(n.plan("engine", "shm_mib"))
+    return want(
+        found <= 16384, expected="at most 16384 MiB", found=f"{found} MiB", where="the plan's engine.shm_mib"
+    )
+
+
+@check(
+    "ENGINE.METRICS",
+    "The engine gives metrics: they are off by default, and a dashboard then shows 404.",
+    "warning",
+    "mia 10 L43",
+    fix='"--enable-metrics" in engine.args of fleet.nix, then deploy',
+    on="spark",
+)
+def metrics(n: Node) -> Verdict:
+    found = n.argument("--enable-metrics")
+    shown = "not given" if found is None else "given"
+    return want(found is not None, expected="--enable-metrics", found=shown, where=ARGS)
+
+
+@check(
+    "ENGINE.PORTS",
+    "No port of the group is one that the kernel gives to outgoing connections.",
+    "error",
+    "owen 10 F36",
+    fix="choose ports below net.ipv4.ip_local_port_range: group.rendezvousPort and the others in fleet.nix",
+)
+def ports(n: Node) -> Verdict:
+    group = n.plan("group")
+    text = n.text("/proc/sys/net/ipv4/ip_local_port_range").split()
+    if len(text) != 2 or not all(word.isdigit() for word in text):
+        raise Unknown("ip_local_port_range has another form")
+    low, high = map(int, text)
+    used = [group.get("control_port"), group.get("engine_port"), *group.get("rendezvous_ports", [])]
+    inside = [str(port) for port in used if isinstance(port, int) and low <= port <= high]
+    found = " ".join(inside) or "none inside"
+    return want(not inside, expected=f"none of {low} to {high}", found=found, where="ip_local_port_range")
+
+
+@check(
+    "ENGINE.PORT_TAKEN",
+    "Nobody else listens on the group's ports while our engine is off: a rank joins the old one and hangs.",
+    "error",
+    "issues A03",
+    fix="sudo ss -ltnp shows who it is; end it the way it was started",
+)
+def port_taken(n: Node) -> Verdict:
+    group = n.plan("group")
+    n.idle()
+    first, last = group["rendezvous_ports"]
+    taken = {port for _, port in n.listening()}
+    found = sorted(port for port in taken if port == group["engine_port"] or first <= port <= last)
+    shown = " ".join(map(str, found)) or "none"
+    return want(not found, expected="none", found=shown, where="ss -ltn")
+
+
+@check(
+    "ENGINE.ORPHAN",
+    "No inference engine runs outside of our unit: it holds memory and ports that the next start needs.",
+    "error",
+    "issues C10, issues A03",
+    fix="sudo kill PID, and wait until MemAvailable is back; a container: docker stop",
+)
+def orphan(n: Node) -> Verdict:
+    foreign = [f"{pid}: {line[:80]}" for pid, line in n.engines().items() if not n.ours(pid)]
+    return want(not foreign, expected="none", found="; ".join(foreign) or "none", where="/proc/*/cmdline")
+
+
+def _nccl(n: Node) -> set[str]:
+    n.engine()
+    found: set[str] = set()
+    for pid in [pid for pid in n.engines() if n.ours(pid)]:
+        try:
+            found |= set(re.findall(r"\s(/\S*libnccl\.so\S*)$", n.text(f"/proc/{pid}/maps"), re.M))
+        except Unknown:  # it has ended
+            continue
+    if not found:
+        raise NotApplicable("no process of the engine has mapped NCCL")
+    return found
+
+
+@check(
+    "ENGINE.NCCL_TWO",
+    "The engine's processes have mapped one NCCL: a second one is without effect, or DeepEP stops.",
+    "error",
+    "issues B05, knapcio 8.2, mia 10 E13",
+    fix="take LD_LIBRARY_PATH and LD_PRELOAD out of engine.env in fleet.nix: torch has its own path to NCCL",
+)
+def nccl_two(n: Node) -> Verdict:
+    found = sorted(_nccl(n))
+    return want(len(found) == 1, expected="one", found=" ".join(found), where="/proc/*/maps")
+
+
+@check(
+    "ENGINE.NCCL_VERSION",
+    "The engine says NCCL 2.29.3 or later in its log: earlier ones lose work on aarch64 and hang after days.",
+    "error",
+    "issues B01, owen 10 F9",
+    fix="pin nvidia-nccl 2.29.3 or later (nix/profiles), ./sparkserve pins lock, then deploy",
+    on="spark",
+)
+def nccl_version(n: Node) -> Verdict:
+    n.engine()
+    found = re.findall(r"NCCL version (\d+)\.(\d+)\.(\d+)", n.log())
+    if not found:
+        raise Unknown("the engine's log does not name its NCCL: set NCCL_DEBUG=VERSION")
+    last = tuple(map(int, found[-1]))
+    return want(last >= (2, 29, 3), expected="2.29.3", found=".".join(found[-1]), where="rank.log")
+
+
+@check(
+    "ENGINE.SOCKETS",
+    "NCCL uses RDMA: when it finds no device it takes sockets, at a tenth of the speed, and says so "
+    "in the log only.",
+    "error",
+    "issues B08",
+    fix="RDMA.DEVICES and RDMA.NODES first; then ./sparkserve down and up",
+    on="spark",
+)
+def sockets(n: Node) -> Verdict:
+    n.engine()
+    n.links()
+    lines = [
+        line for line in n.log().splitlines() if "NET/Socket" in line or "NET/IB : No device found" in line
+    ]
+    if not lines and "NET/IB" not in n.log():
+        raise Unknown("the engine's log does not name NCCL's network: set NCCL_DEBUG=INFO")
+    found = lines[-1][-120:] if lines else "NET/IB"
+    return want(not lines, expected="NET/IB", found=found, where="rank.log")
+
+
+@check(
+    "ENGINE.KV_CLAMPED",
+    "The KV pool has the size that was asked for: memory decides at each boot, and a smaller one is silent.",
+    "warning",
+    "issues A12, mia 10 M4",
+    fix="a smaller --max-total-tokens in fleet.nix; or free the page cache before a start (MEMORY.CACHE)",
+)
+def kv_clamped(n: Node) -> Verdict:
+    asked = n.argument("--max-total-tokens")
+    if not asked or not asked.isdigit():
+        raise NotApplicable("the plan asks for no size")
+    n.engine()
+    seen = re.findall(r"(?:full_token|max_total_num_tokens)=(\d+)", n.log())
+    if not seen:
+        raise Unknown("the engine's log names no pool size")
+    # Pools are whole pages of 256 tokens.
+    good = int(seen[-1]) >= int(asked) - 256
+    return want(good, expected=f"{asked} tokens", found=f"{seen[-1]} tokens", where="rank.log")

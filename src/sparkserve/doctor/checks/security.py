@@ -1,0 +1,77 @@
+"""Keys and ports: who can read the one, who can reach the other."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from sparkserve.doctor.check import NotApplicable, Verdict, check, want
+
+if TYPE_CHECKING:
+    from sparkserve.doctor.node import Node
+
+_SECRET_NAME = re.compile(
+    r"(^|/)(\.env|id_rsa|id_ed25519|credentials\.json|[^/]+\.(pem|key)|[^/]+\.local\.(env|json))$"
+)
+
+
+@check(
+    "SECURITY.KEY_FILE",
+    "The file with the API key can be read by its owner only.",
+    "error",
+    "mia 10 L34, mia 6.7",
+    fix="sudo chmod 600 FILE",
+)
+def key_file(n: Node) -> Verdict:
+    path = str(n.plan("serving", "key_file"))
+    mode = n.stat(path)["mode"]
+    good = int(mode, 8) & 0o077 == 0
+    return want(good, expected="0600", found=mode, where=path, fix=f"sudo chmod 600 {path}")
+
+
+@check(
+    "SECURITY.KEY_IN_ARGUMENTS",
+    "No engine has a key on its command line: every user of the host can read that.",
+    "error",
+    "mia 10 L34",
+    fix="give the key by file; restart that engine without the option",
+)
+def key_in_arguments(n: Node) -> Verdict:
+    wrong = [
+        str(pid)
+        for pid in n.engines()
+        if any(re.fullmatch(r"--(admin-)?api-key(=.*)?", word) for word in n.command(pid))
+    ]
+    return want(not wrong, expected="none", found=" ".join(wrong) or "none", where="/proc/*/cmdline")
+
+
+@check(
+    "SECURITY.OPEN_API",
+    "Without a key the API listens on loopback only: never on management, Wi-Fi or the cables.",
+    "error",
+    "issue 4 must show, issues W10",
+    fix='serving.host = "127.0.0.1" in fleet.nix, then deploy; reach it over ssh -L',
+)
+def open_api(n: Node) -> Verdict:
+    if n.plan("serving", "auth") != "none":
+        raise NotApplicable("the API asks for a key")
+    port = int(n.plan("serving", "port"))
+    listen = [f"{host}:{used}" for host, used in n.listening() if used == port]
+    wrong = [each for each in listen if not re.match(r"127\.|\[::1\]", each)]
+    found = " ".join(wrong) or "loopback only" if listen else "nobody listens"
+    return want(not wrong, expected=f"127.0.0.1:{port}", found=found, where="ss -ltn")
+
+
+@check(
+    "SECURITY.SECRETS",
+    "No file that looks like a secret is tracked in the checkout: a closure and a clone would carry it.",
+    "error",
+    "owen 4.1",
+    fix="git rm --cached FILE, then change that secret: git keeps what was committed",
+)
+def secrets(n: Node) -> Verdict:
+    if n.checkout is None:
+        raise NotApplicable("this is not run from a checkout")
+    names = n.run("git", "-C", n.checkout, "ls-files").splitlines()
+    wrong = [name for name in names if _SECRET_NAME.search(name)]
+    return want(not wrong, expected="none", found=" ".join(wrong[:5]) or "none", where="git ls-files")

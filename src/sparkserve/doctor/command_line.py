@@ -1,0 +1,212 @@
+"""The doctor where nothing else works: plain lines. The harness's command calls the same functions."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sparkserve.doctor import report, selftest
+from sparkserve.doctor.check import NotApplicable, Unknown, all_checks
+from sparkserve.doctor.facts import SCHEMA, Live, Recorded, bundle
+from sparkserve.doctor.judge import judge
+from sparkserve.doctor.node import PLAN, Node
+from sparkserve.errors import EXIT_CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sparkserve.doctor.check import Check
+
+FAILED = EXIT_CODES["DOCTOR.FAILED"]
+USAGE = EXIT_CODES["CLI.USAGE"]
+
+
+class Usage(Exception):  # noqa: N818 - click has an exception of that name too
+    """The command line asks for something that is not there."""
+
+
+def examine(*, live: bool, as_json: bool, only: str | None, facts: str | None, plan: str | None) -> int:
+    """Ask all checks and print what they found. The exit code: 0, or 62 when an error was found."""
+    checks = _chosen(only)
+    recorded = _json(Path(facts, "facts.json") if Path(facts).is_dir() else Path(facts)) if facts else None
+    if recorded is not None and recorded.get("schema") != SCHEMA:
+        raise Usage(f"{facts}: schema {recorded.get('schema')!r} and not {SCHEMA}")
+    node = _node(recorded, plan, live)
+    shown = sys.stderr.isatty()
+
+    def progress(id: str) -> None:
+        if shown:
+            sys.stderr.write(f"\r\x1b[K{id}")
+            sys.stderr.flush()
+
+    answers = judge(node, checks, live=live, progress=progress)
+    if shown:
+        sys.stderr.write("\r\x1b[K")
+    host = _host(node)
+    if as_json:
+        print(json.dumps(report.as_dict(answers, host), indent=2, sort_keys=True))
+    else:
+        print("\n".join(report.lines(answers, host)))
+    return FAILED if report.failed(answers) else 0
+
+
+def list_checks(*, as_json: bool) -> int:
+    """Print every check."""
+    checks = all_checks()
+    if as_json:
+        print(json.dumps(report.table(checks), indent=2, sort_keys=True))
+    else:
+        print("\n".join(f"{check.severity:7} {check.id:26} {check.asks}" for check in checks.values()))
+    return 0
+
+
+def explain(id: str) -> int:
+    """Print one check in words. Raises `Usage`."""
+    for check in _chosen(id):
+        print(report.about(check), end="\n\n" if "." not in id else "\n")
+    return 0
+
+
+def run_selftest(*, as_json: bool) -> int:
+    """Flip every id on its own fixture. The exit code: 0, or 62."""
+    wrong, flipped, still = selftest.problems()
+    if as_json:
+        value = {"schema": "sparkserve.doctor-selftest/1", "flipped": flipped, "quiet": still, "wrong": wrong}
+        print(json.dumps(value, indent=2, sort_keys=True))
+    else:
+        print(
+            "\n".join(
+                [*wrong, f"{flipped} ids flipped, {still} quiet changes stayed quiet, {len(wrong)} wrong"]
+            )
+        )
+    return FAILED if wrong else 0
+
+
+def collect(out: str, *, live: bool) -> int:
+    """Write what all checks read of this host to a file, without secrets, for `--facts` elsewhere."""
+    node = _node(None, None, live)
+    judge(node, all_checks().values(), live=live)
+    found = bundle(node.facts) | {"plan": node.planned, "checkout": node.checkout}
+    text = json.dumps(found, indent=1, sort_keys=True)
+    try:
+        Path(out).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise Usage(f"{out}: {error.strerror}") from None
+    print(f"{out} has {len(text) >> 10} KiB: sparkserve doctor --facts {out}")
+    return 0
+
+
+def _chosen(only: str | None) -> list[Check]:
+    checks = all_checks()
+    word = (only or "").upper()
+    chosen = [check for check in checks.values() if not word or word in (check.id, check.area)]
+    if not chosen:
+        areas = sorted({check.area for check in checks.values()})
+        raise Usage(f"no check or area {only!r}: the areas are {', '.join(areas)}; --list shows the ids")
+    return chosen
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise Usage(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise Usage(f"{path} is no JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise Usage(f"{path} holds no JSON object")
+    return value
+
+
+def _node(recorded: Mapping[str, Any] | None, plan: str | None, live: bool) -> Node:
+    if recorded is not None:
+        found = _json(Path(plan)) if plan else recorded.get("plan")
+        return Node(Recorded(recorded, live=live), found, recorded.get("checkout"))
+    try:
+        found = _json(Path(plan or PLAN))
+    except Usage:
+        if plan:
+            raise
+        found = None  # no closure yet, or a damaged one, which NIX.PROFILE tells
+    return Node(Live(Path("/"), live=live), found, _checkout())
+
+
+def _checkout() -> str | None:
+    named = os.environ.get("SPARKSERVE_CHECKOUT")
+    folder = Path(named) if named else Path(__file__).resolve().parents[3]
+    return str(folder) if (folder / "flake.nix").exists() else None
+
+
+def _host(node: Node) -> str:
+    try:
+        spark, told = node.spark()
+        machine = (
+            f"a Spark ({told})" if spark else f"not a Spark ({told}): checks of its hardware do not apply"
+        )
+    except Unknown as error:
+        machine = f"a machine that cannot be told: {error}"
+    try:
+        closure = f"plan of {node.plan('fleet', 'name')}, {node.plan('node', 'name')}"
+    except NotApplicable as error:
+        closure = str(error)
+    return f"This is {machine}; {closure}."
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Usage(message)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="sparkserve doctor",
+        description="Ask what is wrong with this host. It changes nothing; every fix is printed, never run.",
+        epilog="Examples: doctor; doctor --live --only FABRIC; doctor --json; doctor explain KERNEL.KHO",
+    )
+    parser.add_argument("--live", action="store_true", help="also ask the network and the other nodes")
+    parser.add_argument("--json", action="store_true", help="print JSON on stdout")
+    parser.add_argument("--list", action="store_true", help="show all checks")
+    parser.add_argument("--only", metavar="AREA|ID", help="ask these checks only")
+    parser.add_argument("--facts", metavar="PATH", help="ask a bundle that doctor collect wrote")
+    parser.add_argument("--plan", metavar="FILE", help="the plan to compare with, not the host's own")
+    actions = parser.add_subparsers(dest="action", metavar="selftest|explain|collect", parser_class=_Parser)
+    tested = actions.add_parser("selftest", help="flip every id on its own fixture")
+    tested.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
+    actions.add_parser("explain", help="one check in words").add_argument("id")
+    collected = actions.add_parser("collect", help="write what is read, for --facts elsewhere")
+    collected.add_argument("out")
+    collected.add_argument("--live", action="store_true", default=argparse.SUPPRESS)
+    return parser
+
+
+def main(argv: list[str]) -> int:
+    """Run a command line; the exit code."""
+    try:
+        words = _parser().parse_args(argv)
+        code = _run(words)
+        sys.stdout.flush()
+    except Usage as error:
+        sys.stderr.write(f"CLI.USAGE {error}\n")
+        return USAGE
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    return code
+
+
+def _run(words: argparse.Namespace) -> int:
+    if words.action == "selftest":
+        return run_selftest(as_json=words.json)
+    if words.action == "explain":
+        return explain(words.id)
+    if words.action == "collect":
+        return collect(words.out, live=words.live)
+    if words.list:
+        return list_checks(as_json=words.json)
+    return examine(live=words.live, as_json=words.json, only=words.only, facts=words.facts, plan=words.plan)
