@@ -194,6 +194,12 @@ def look() -> Command:
     return reads(f"{PROFILE}/bin/sparkserve", "rank", "look", PROFILE, timeout_s=10)
 
 
+def check_fabric() -> Command:
+    """What of the node's cables is not as its plan says; JSON. All peers are pinged at once, for 3 s."""
+    words = ("fabric", "check", "--plan", f"{PROFILE}/plan.json", "--json")
+    return reads(f"{PROFILE}/bin/sparkserve", *words, timeout_s=60)
+
+
 def boot_log(lines: int, *, follow: bool = False, after: str = "") -> Command:
     """The last lines of the newest boot's log, or what comes after a place; JSON lines.
 

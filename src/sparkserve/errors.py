@@ -39,6 +39,7 @@ EXIT_CODES: dict[str, int] = {
     "CHECK.FAILED": 60,
     "CHECK.NAME": 61,
     "DOCTOR.FAILED": 62,
+    "FABRIC.CHECK": 63,
     "NODE.SAFETY": 70,
     "NODE.UNREACHABLE": 71,
     "NODE.COMMAND": 72,

@@ -48,6 +48,8 @@ LINES = [
      "/nix/var/nix/profiles/sparkserve stop"),
     (commands.wait_group("1/up", 10), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank wait "
      "/nix/var/nix/profiles/sparkserve 1/up --seconds 10"),
+    (commands.check_fabric(), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve fabric check "
+     "--plan /nix/var/nix/profiles/sparkserve/plan.json --json"),
     (commands.look(), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank look "
      "/nix/var/nix/profiles/sparkserve"),
     (commands.boot_log(50), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --lines 50"),

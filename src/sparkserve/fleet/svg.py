@@ -90,3 +90,9 @@ def _clean(text: str) -> str:
 def arrow(page: ET.Element, path: str) -> None:
     """A line along `path`, whose last step is one to a side or up or down, with a head on its end."""
     ET.SubElement(page, "path", {"d": path, "fill": "none", "stroke": FAINT, "marker-end": "url(#arrow)"})
+
+
+def line(page: ET.Element, path: str, colour: str, width: float) -> None:
+    """A line along `path`, `width` pixels wide, with round ends."""
+    look = {"fill": "none", "stroke": colour, "stroke-width": f"{width:g}", "stroke-linecap": "round"}
+    ET.SubElement(page, "path", {"d": path} | look)

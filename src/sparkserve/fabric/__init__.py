@@ -1,0 +1,1 @@
+"""The cables of a fleet: what is planned, drawn, and really there."""
