@@ -5,7 +5,8 @@ let
   cfg = config.recovery;
   render = import ./types/unit.nix lib;
   mib = value: "${toString value}M";
-  total = lib.foldl' (sum: value: sum + value) 0 (lib.attrValues cfg.protect);
+  # 64: the memory guard's own.
+  total = lib.foldl' (sum: value: sum + value) 64 (lib.attrValues cfg.protect);
 
   protected = unit: memory: lib.nameValuePair "/etc/systemd/system/${unit}.d/zz-sparkserve.conf" {
     text = render {

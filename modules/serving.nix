@@ -3,6 +3,7 @@
 let
   inherit (lib) mkIf mkOption types;
   cfg = config.serving;
+  accelerator = (import (./profiles + "/${cfg.model}.nix")).accelerator or "cpu";
   onHost = config.host.platform != "none";
   render = import ./types/unit.nix lib;
   stem = file: lib.head (builtins.match "(.*)\\.nix" file);
@@ -42,7 +43,7 @@ in
     };
     devices = mkOption {
       type = types.listOf (types.strMatching "/dev/[A-Za-z0-9_/-]+" // { description = "path of a device in /dev"; });
-      default = devicesOf.${(import (./profiles + "/${cfg.model}.nix")).accelerator or "cpu"};
+      default = devicesOf.${accelerator};
       example = [ "/dev/nvidia0" "/dev/nvidiactl" "/dev/nvidia-uvm" ];
       description = ''
         The devices of the engine, one by one; it gets no other. Without those of InfiniBand NCCL falls back to sockets,
@@ -86,6 +87,12 @@ in
       + "put the file on the node, and give its path in quotes";
   }) (lib.filter (name: lib.hasPrefix "/nix/store/" cfg.secrets.${name}) (lib.attrNames cfg.secrets))
   ++ [
+    {
+      assertion = onHost || accelerator == "cpu";
+      message =
+        "host.platform = \"none\" with serving.model = \"${cfg.model}\", which runs on a Spark: without its policy a node "
+        + "freezes when memory runs out, and RDMA fails: set it to \"dgx-os\"";
+    }
     {
       assertion = lib.hasPrefix "127." cfg.host;
       message =

@@ -7,15 +7,15 @@ all nodes, by file, unit or field, is the list of the description, no more and n
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sparkserve import nix
+import evaluated
+from evaluated import ROOT
 
-ROOT = Path(__file__).parents[2]
+if TYPE_CHECKING:
+    from pathlib import Path
+
 FLEETS = ROOT / "tests/policy/hosts"
 # By the fleet, the options that are tried in it: in the one whose memory is planned those that cost memory.
 BASES = {"everything": "", "usual": "", "spark": ("engine.", "engram.")}
@@ -25,13 +25,6 @@ SECTIONS = ("clocks.", "engram.", "kernel.", "memory.", "recovery.", "weights.")
 ONE_VALUE = "engram.offload"
 # Each is the contents of a file, which is compared.
 IN_FILES = {"host.files", "host.units", "host.sysctls", "host.kernel_args"}
-
-
-def evaluate(expression: str) -> Any:
-    argv = ["nix-instantiate", "--eval", "--strict", "--json", "--expr", expression]
-    done = subprocess.run(argv, env=nix.environment(), capture_output=True, text=True)
-    assert done.returncode == 0, nix.error(done.stderr, "NIX.EVAL", "tests/policy")
-    return json.loads(done.stdout)
 
 
 def described(option: dict[str, Any]) -> list[str] | None:
@@ -70,7 +63,7 @@ def write(folder: Path, base: str, option: str = "", example: str = "") -> None:
 
 
 def test_an_option_changes_what_its_description_names(tmp_path: Path) -> None:
-    listed = evaluate(f"import {ROOT}/tests/policy/options.nix {{ root = {ROOT}; }}")
+    listed = evaluated.value(f"import {ROOT}/tests/policy/options.nix {{ root = {ROOT}; }}")
     said = {option["name"]: described(option) for option in listed}
     silent = [name for name in said if name.startswith(SECTIONS) and said[name] is None]
     assert silent == [ONE_VALUE]
@@ -82,10 +75,7 @@ def test_an_option_changes_what_its_description_names(tmp_path: Path) -> None:
         for option in policy:
             if option["name"].startswith(BASES[base]):
                 write(tmp_path / f"{base} {option['name']}", base, option["name"], option["example"])
-    plans = evaluate(
-        f"builtins.mapAttrs (_: fleet: fleet.plans) (import {ROOT}/nix/fleet.nix "
-        f"{{ lib = import {ROOT}/nix/lib; modules = {ROOT}/modules; hosts = {tmp_path}; }})"
-    )
+    plans = evaluated.plans(tmp_path)
     seen = {}
     for name in (option["name"] for option in policy):
         tried = [base for base in BASES if name.startswith(BASES[base])]
