@@ -24,7 +24,10 @@ let
     "--cuda-graph-max-bs-decode" = "set engine.maxRunning instead: each batch size up to it gets a graph";
   }
   // all "leave it out: the memory model counts with SGLang's own choice"
-    [ "--swa-prefix-tails" "--swa-full-tokens-ratio" "--page-size" "--kv-cache-dtype" "--cuda-graph-bs-decode" ]
+    [
+    "--swa-prefix-tails" "--swa-full-tokens-ratio" "--page-size" "--kv-cache-dtype" "--cuda-graph-bs-decode"
+    "--speculative-dspark-block-size" "--speculative-num-draft-tokens"
+  ]
   // all "leave it out: the endpoint is on loopback, speaks http and asks for no key"
     [ "--api-key" "--admin-api-key" "--ssl-keyfile" "--ssl-certfile" ]
   // all "leave it out: fleet.topology and fleet.nodes decide" [

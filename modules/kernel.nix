@@ -34,7 +34,7 @@ in
       description = ''
         Size of a page of memory, which the kernel decides; a boot with another is a difference. With 64 the page tables
         of the GPU take 3.25 GiB of a node in place of 0.20, and no decode step is faster (41.55 and 41.81 ms).
-        Changes: host.kernel.
+        Changes: host.kernel, memory.
       '';
     };
     driver = mkOption {

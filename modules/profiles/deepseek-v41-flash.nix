@@ -25,11 +25,12 @@
   args = [
     "--trust-remote-code"
     "--attention-backend" "dsv4"
+    # It takes experts whose part on a rank is a multiple of 128 wide: 768 on three. The 576 on four it refuses, and need
+    # the kernels of b12x, which engine-gb10 will have.
     "--moe-runner-backend" "flashinfer_mxfp4"
     # Else dense layers run on the Triton block kernel, four times slower.
     "--fp8-gemm-backend" "flashinfer_cutlass"
     "--speculative-algorithm" "DSPARK"
-    "--speculative-dspark-block-size" "5"
     # Decoder layers of a prefill run over the last 128 tokens only.
     "--enable-decoder-swa-bounded-replay"
     "--tool-call-parser" "deepseekv41"

@@ -13,5 +13,8 @@ given "--context-length" engine.context
   "--max-running-requests" (toString engine.maxRunning)
   "--mem-fraction-static" "0.${lib.optionalString (engine.staticPercent < 10) "0"}${percent}"
 ]
-# A CPU has no graphs.
-++ given "--cuda-graph-max-bs-decode" (if profile ? shapes then engine.maxRunning else null)
+# A CPU has no graphs, and its model no drafts.
+++ lib.optionals (profile ? shapes) [
+  "--cuda-graph-max-bs-decode" (toString engine.maxRunning)
+  "--speculative-dspark-block-size" (toString profile.shapes.draft.tokens)
+]

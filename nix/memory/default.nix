@@ -1,7 +1,7 @@
 # What one node of a fleet needs of its memory, as a list of terms in bytes, each with the formula in words. Pure: the
 # same numbers give the same terms on every machine. docs/memory.md compares it with what owners measured.
 { lib, shapes }:
-{ tp, head, context, chunk, chunkedIndexer, kvTokens, running, cacheGiB, shmMiB, nccl }:
+{ tp, head, context, chunk, chunkedIndexer, kvTokens, running, cacheGiB, shmMiB, pageKiB, nccl }:
 let
   inherit (builtins) foldl' length toString;
   MiB = 1048576;
@@ -30,6 +30,8 @@ let
     (term "system" "start" (hundredths 1010)
       "DGX OS, driver and the engine's processes: a boot found 111.47 GiB of 121.7 free")
     (term "head" "start" (if head then hundredths 130 else 0) "tokenizer, HTTP and detokenizer, on rank 0 only")
+    (term "pages" "start" (if pageKiB == 64 then hundredths 305 else 0)
+      "page tables of the GPU, each in a page of 64 KiB (kernel.pageSizeKiB)")
     (term "nccl" "start" (connections * perConnection)
       "${toString connections} connections (8 a channel and 12) of ${toString perConnection} bytes: LL, LL128 and simple")
     (term "experts" "start" weights.experts "${toString shapes.layers} x ${toString shapes.experts} experts in FP4 over ${toString tp} ranks")
@@ -38,7 +40,7 @@ let
     (term "vision" "start" weights.vision "the image tower in BF16, whole on each rank")
     (term "draft" "start" weights.draft "three DSpark layers with ${toString shapes.draft.experts} experts each")
     (term "engram" "start" (cacheGiB * GiB) "the row store's cache of the node (engram.cacheGiB)")
-    (term "kv" "start" (cache.tokens kvTokens) "${toString kvTokens} tokens (engine.kvTokens), whole on each rank")
+    (term "kv" "start" (cache.tokens kvTokens) "${toString kvTokens} tokens (engine.kvTokens), ${toString (kvTokens / context)} requests of full length; whole on each rank")
     (term "windows" "start" (cache.windows slots + cache.pairs running)
       "${toString slots} slots of the 128-token window for ${toString running} requests")
     (term "graphs" "start" (hundredths (58 + 42 * length sizes))
@@ -56,7 +58,7 @@ let
   # What SGLang sees free before it loads, and after.
   named = name: sum (map (t: t.bytes) (lib.filter (t: t.name == name) terms));
   pool = 1217 * GiB / 10;
-  before = pool - named "system" - named "head" - named "nccl";
+  before = pool - sum (map named [ "system" "head" "pages" "nccl" ]);
   loaded = sum (map named [ "experts" "dense" "vocabulary" "vision" "draft" "engram" ]);
 in
 {

@@ -13,6 +13,7 @@ let
     inherit (engine) chunkedIndexer context kvTokens shmMiB;
     chunk = engine.prefillChunk;
     running = engine.maxRunning;
+    pageKiB = config.kernel.pageSizeKiB;
     cacheGiB = if config.engram.enable then config.engram.cacheGiB else 0;
     nccl = {
       simpleBytes = number "NCCL_BUFFSIZE" 4194304;

@@ -67,6 +67,7 @@ def inputs(rng: random.Random) -> dict[str, Any]:
         "running": rng.randint(1, 64),
         "cacheGiB": rng.randint(0, 16),
         "shmMiB": rng.randint(1, 16384),
+        "pageKiB": rng.choice([4, 64]),
         "nccl": {
             "channels": rng.randint(1, 64),
             "ll128Bytes": rng.randint(1, 8 << 20),
@@ -134,6 +135,9 @@ def test_more_ranks_hold_less_each_and_the_head_holds_more() -> None:
             ]
         )
         assert head["serve"] - worker["serve"] == 130 * GIB // 100, SEED
+        # O 2.3: 3.252 GiB of page tables with pages of 64 KiB, 0.203 with 4.
+        small, large = models([{**base, "pageKiB": size} for size in (4, 64)])
+        assert (large["start"] - small["start"]) / GIB == pytest.approx(3.252 - 0.203, abs=0.01), SEED
         assert bounded["serve"] <= worker["serve"], SEED
         assert by_name(bounded)["indexer"] <= 2 * GIB, SEED
 
