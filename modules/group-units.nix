@@ -17,16 +17,19 @@ let
     RuntimeDirectoryPreserve = "yes";
   };
 
-  unit = description: settings: render {
+  unit = description: needs: settings: render {
     Unit = {
       Description = "sparkserve ${description}";
-      After = "network.target";
-    };
+      After = lib.concatStringsSep " " ([ "network.target" ] ++ needs);
+    } // lib.optionalAttrs (needs != [ ]) { Requires = lib.concatStringsSep " " needs; };
     Service = hardening // { Type = "notify"; WatchdogSignal = "SIGKILL"; } // settings;
     Install.WantedBy = "multi-user.target";
   };
 
-  rank = unit "supervisor, rank ${toString config.node.rank} of ${config.fleet.name}" {
+  # Ready only after a good sample; without it the supervisor is not started, or is started again with it.
+  guard = lib.optional config.guard.enable "sparkserve-guard.service";
+
+  rank = unit "supervisor, rank ${toString config.node.rank} of ${config.fleet.name}" guard {
     ExecStart = "@out@/bin/sparkserve rank run @out@";
     # Also after a kill -9: nobody may go on reading that the group is up.
     ExecStopPost = "@out@/bin/sparkserve rank gone @out@";
@@ -36,13 +39,15 @@ let
     Restart = "on-watchdog";
     KillMode = "control-group";
     TimeoutStopSec = "30";
+    # The engine is in a cgroup of its own below the unit's: the guard kills that.
+    Delegate = "yes";
     # When memory is short the engine goes first, and sshd stays.
     OOMScoreAdjust = "500";
     LogsDirectory = "sparkserve";
     StateDirectory = "sparkserve";
   };
 
-  front = unit "front, ${config.fleet.name}" {
+  front = unit "front, ${config.fleet.name}" [ ] {
     # It says so once a second. One that is stopped leaves every client without a word.
     WatchdogSec = "10";
     ExecStart = "@out@/bin/sparkserve front run --plan @out@/plan.json";

@@ -27,6 +27,7 @@ let
     fetch = call ./fetch.nix;
     rootfs = call ./rootfs.nix;
     tools = call ./tools.nix;
+    cc = call ./cc.nix;
     runPython = call ./run-python.nix;
     wheels = call ./wheels.nix;
     venv = call ./venv.nix;

@@ -1,6 +1,6 @@
 # A check that runs development tools over folders of the repository, laid out as in the checkout.
 { runPython, dev, source, tools }:
-{ name, folders, commands }:
+{ name, folders, commands, path ? [ ] }:
 let
   folder = path: { name = path; value = source (../. + "/${path}"); };
 in
@@ -9,7 +9,7 @@ runPython {
   interpreter = "${dev}/bin";
   script = source ./dev-check.py;
   # A shell and coreutils for tests of remote command lines; the sandbox has none.
-  programs = "${tools}/usr/bin";
+  programs = builtins.concatStringsSep ":" (path ++ [ "${tools}/usr/bin" ]);
   folders = builtins.toJSON (builtins.listToAttrs (map folder folders));
   project = source ../pyproject.toml;
   commands = builtins.toJSON commands;

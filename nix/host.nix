@@ -1,6 +1,6 @@
 # Joins a node's plan with the engine root and the harness into one store path. The plan names packages, never paths:
 # a plan with build outputs in it could not be evaluated without building.
-{ runPython, source, layer, packages, tools, sparkserve }:
+{ runPython, source, layer, packages, tools, sparkserve, guard }:
 { fleet, node, plans }:
 let
   plan = plans.${node};
@@ -25,6 +25,7 @@ runPython {
   closure = builtins.toJSON {
     inherit (engine) argv env;
     bwrap = "${tools}/usr/bin/bwrap";
+    guard = if plan.guard == null then null else "${guard}/bin/guard";
     layers = map (l: { inherit (l) name target; path = "${l.tree}"; digest = "${l.digest}"; }) layers;
     harness = "${harness.digest}";
   };

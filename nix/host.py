@@ -1,8 +1,8 @@
 """Builder of a host closure: plan.json, closure.json, the node's units and files, and the harness that reads
 them.
 
-in (environment): node, plans (JSON, all nodes of the fleet), closure (JSON: argv, env, bwrap, layers and
-harness with files that hold their digests), sparkserve (the harness).
+in (environment): node, plans (JSON, all nodes of the fleet), closure (JSON: argv, env, bwrap, guard, layers
+and harness with files that hold their digests), sparkserve (the harness).
 """
 
 import hashlib
@@ -35,14 +35,16 @@ layers = [
 # Paths are left out: they differ between builders even when every byte is equal.
 root = digest_of([[layer["target"], layer["diff_id"]] for layer in layers])
 harness = Path(given["harness"]).read_text()
+guard = given["guard"] and hashlib.sha256(Path(given["guard"]).read_bytes()).hexdigest()
 
 closure = {
     "schema": "sparkserve.closure/1",
-    "fleet_id": digest_of({"plans": plans, "root": root, "harness": harness}),
+    "fleet_id": digest_of({"plans": plans, "root": root, "harness": harness, "guard": guard}),
     "root": {"digest": f"sha256:{root}", "layers": layers},
     "argv": given["argv"],
     "env": given["env"],
     "bwrap": given["bwrap"],
+    "guard": given["guard"],
     "harness": {"digest": f"sha256:{harness}", "path": os.environ["sparkserve"]},
 }
 
@@ -57,6 +59,8 @@ for name, text in texts.items():
     (out / name).write_text(text.replace("@out@", str(out)))
 (out / "bin").mkdir()
 (out / "bin/sparkserve").symlink_to(Path(os.environ["sparkserve"]) / "bin/sparkserve")
+if given["guard"]:
+    (out / "bin/guard").symlink_to(given["guard"])
 if any(host[name] for name in ("units", "files", "mask", "default_target", "sysctls", "kernel_args")):
     for name in ("activate", "deactivate"):
         program = out / "bin" / name

@@ -1,7 +1,7 @@
 # The plan of a node, from its evaluated modules. Schema: src/sparkserve/plan.py.
 { lib, config }:
 let
-  inherit (config) engine engram fabric fleet group host kernel node serving;
+  inherit (config) engine engram fabric fleet group guard host kernel node serving;
   inherit (import ./rails.nix { inherit lib config; }) links;
   single = fleet.topology == "single";
   model = import ./memory/node.nix { inherit lib config; };
@@ -53,6 +53,17 @@ in
     cache_gib = engram.cacheGiB;
     io_threads = engram.ioThreads;
   };
+  guard =
+    let
+      level = l: { floor_mib = l.floorMiB; line_mib = l.lineMiB; interval_ms = l.intervalMs; };
+    in
+    if !guard.enable then null else {
+      startup = level guard.startup;
+      steady = level guard.steady;
+      rate_mib_s = guard.rateMiBs;
+      closest_ms = guard.closestMs;
+      kill_ms = guard.killMs;
+    };
   gates = config.gates;
   # What the node's memory is planned for; null for a model that has no shapes, as nobody counts a laptop's memory.
   memory = if model == null then null else {

@@ -3,7 +3,6 @@
 let
   inherit (config) engine fleet node;
   profile = import (../../modules/profiles + "/${config.serving.model}.nix");
-  GiB = 1073741824;
   # NCCL reads what is not a number as not given; these are its own values then.
   number = name: default:
     let text = engine.env.${name} or ""; in if builtins.match "[0-9]+" text == null then default else builtins.fromJSON text;
@@ -26,5 +25,9 @@ in
 if !(profile ? shapes) then null else model given // {
   # The same with other values.
   but = change: model (given // change);
-  lines = { start = 5 * GiB; serve = 3 * GiB; };
+  # Below these the guard kills.
+  lines = {
+    start = config.guard.startup.lineMiB * 1048576;
+    serve = config.guard.steady.lineMiB * 1048576;
+  };
 }

@@ -40,6 +40,7 @@ EXIT_CODES: dict[str, int] = {
     "CHECK.NAME": 61,
     "DOCTOR.FAILED": 62,
     "FABRIC.CHECK": 63,
+    "GUARD.STATE": 64,
     "NODE.SAFETY": 70,
     "NODE.UNREACHABLE": 71,
     "NODE.COMMAND": 72,

@@ -165,6 +165,28 @@ class Group(_Frozen):
     lost_s: Annotated[int, Field(ge=2)]
 
 
+class GuardLevel(_Frozen):
+    """MiB of MemAvailable that are kept, MiB below which it kills the engine, most ms between two samples."""
+
+    floor_mib: Annotated[int, Field(ge=1)]
+    line_mib: Annotated[int, Field(ge=1)]
+    interval_ms: Annotated[int, Field(ge=1)]
+
+
+class Guard(_Frozen):
+    """The memory guard (docs/guard.md): `startup` until the engine serves, `steady` then.
+
+    The floors hold while MemAvailable falls by `rate_mib_s` at most: `closest_ms` is the shortest time
+    between two samples, `kill_ms` what a kill takes.
+    """
+
+    startup: GuardLevel
+    steady: GuardLevel
+    rate_mib_s: Annotated[int, Field(ge=1)]
+    closest_ms: Annotated[int, Field(ge=1)]
+    kill_ms: Annotated[int, Field(ge=1)]
+
+
 class Adapter(_Frozen):
     """An adapter that is on, with every one of its settings."""
 
@@ -226,6 +248,7 @@ class Plan(_Frozen):
     fabric: Fabric | None
     adapters: tuple[Adapter, ...]
     group: Group | None
+    guard: Guard | None
     engram: Engram | None
     gates: tuple[Literal["smoke"], ...]
     memory: Memory | None

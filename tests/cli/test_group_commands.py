@@ -56,10 +56,12 @@ def run(
 
 
 def test_status_of_a_group(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    code, out, err = run(capsys, monkeypatch, Fake([READY]), "status")
+    guard = {"available_kib": 8 << 20, "low_water_engine_kib": 7 << 20, "low_water_kib": 6 << 20}
+    code, out, err = run(capsys, monkeypatch, Fake([{**READY, "guard": guard}]), "status")
     assert (code, err) == (0, "")
     assert out.splitlines()[1].split() == [
-        *["spark-0", "ready", "4", "101", "61", "s", "912", "MB", "0", "s", "ago", "f" * 12],
+        *["spark-0", "ready", "4", "101", "61", "s", "912", "MB"],
+        *["8.0", "(7.0)", "GiB", "0", "s", "ago", "f" * 12],
         "http://127.0.0.1:8888",
     ]
 

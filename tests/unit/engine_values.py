@@ -48,6 +48,7 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
             "adapters": [],
             "fabric": None,
             "group": None,
+            "guard": None,
             "engram": None,
             "gates": ["smoke"],
             "memory": None,
@@ -82,6 +83,7 @@ def closure(**fields: Any) -> Closure:
             "env": {"HOME": "/root", "LANG": "C.UTF-8"},
             "harness": {"digest": DIGEST, "path": "/nix/store/sparkserve"},
             "bwrap": "/nix/store/tools/usr/bin/bwrap",
+            "guard": None,
             **fields,
         }
     )

@@ -10,6 +10,7 @@ from local_values import PLANS
 
 from sparkserve.group.look import Look
 from sparkserve.group.protocol import RankStatus, Status
+from sparkserve.guard.state import State
 from sparkserve.local import group_rows
 from sparkserve.local.group_rows import Missing
 from sparkserve.local.health import Health
@@ -34,6 +35,19 @@ def status(state: str = "up", ranks: dict[int, dict[str, Any]] | None = None, **
         **{"ranks": found, "starts": (), **changes},
     }
     return Status.model_validate(value)
+
+
+def look(node: str, **changes: Any) -> Look:
+    value = {
+        "node": node,
+        "boot": 4,
+        "pid": 1,
+        "pss_bytes": 10**9,
+        "unit": "active",
+        "said": "",
+        "group": None,
+    }
+    return Look.model_validate(value | changes)
 
 
 def looks(group: Status | None, **changes: Look | Missing) -> dict[str, Look | Missing]:
@@ -66,8 +80,33 @@ def test_a_group_that_serves() -> None:
     assert row == {
         **{"node": "spark-1", "state": "ready", "reason": "", "boot": 4, "pid": 101, "pss_bytes": 10**9},
         **{"phase": "ready", "phase_s": 9.0, "fleet_id": "f" * 64, "canary_age_s": 0.5},
-        **{"endpoint": PLANS[0].serving.endpoint, "model": "smollm2-135m"},
+        **{"endpoint": PLANS[0].serving.endpoint, "model": "smollm2-135m", "guard": None},
     }
+
+
+def guard(**changes: Any) -> State:
+    value = {
+        **{"seq": 7, "end": 7, "pid": 9, "monotonic_ms": 5, "phase": "steady", "floor_mib": 3072},
+        **{"line_mib": 3312, "engine": True, "reach": True, "available_kib": 8 << 20, "kills": 0},
+        **{"low_water_kib": 6 << 20, "low_water_engine_kib": 7 << 20, "kill": None, "lacks": ()},
+    }
+    return State.model_validate(value | changes)
+
+
+def test_what_the_memory_guard_saw_is_in_the_row() -> None:
+    found = group_rows.rows(PLANS[0], looks(status(), spark1=look("spark-1", guard=guard())), OK)
+    assert found[1]["guard"]["low_water_engine_kib"] == 7 << 20
+    assert (found[0]["guard"], found[1]["guard"]["phase"]) == (None, "steady")
+
+
+def test_a_supervisor_that_went_with_its_guard_says_so() -> None:
+    kill = {
+        **{"phase": "steady", "floor_mib": 3072, "line_mib": 3312, "unix_ms": 1, "gone_ms": 2},
+        "available_kib": None,
+    }
+    gone = look("spark-1", unit="failed", said="", guard=guard(kills=1, kill=kill))
+    found = group_rows.rows(PLANS[0], looks(status("down"), spark1=gone), OK)
+    assert found[1]["reason"].startswith("the memory guard killed its engine: MemAvailable cannot be read; ")
 
 
 def test_a_hung_group_is_not_ready() -> None:

@@ -43,7 +43,8 @@ class Closure(_Part):
     """A host closure.
 
     `argv` is the engine's command inside the root (the plan's arguments follow it), `env` what the root needs
-    (the plan may override it), `bwrap` the program that enters the root.
+    (the plan may override it), `bwrap` the program that enters the root, `guard` the memory guard's, for a
+    plan that has one.
     """
 
     schema_: Literal["sparkserve.closure/1"] = Field(alias="schema")
@@ -53,6 +54,7 @@ class Closure(_Part):
     env: dict[str, str]
     harness: Harness
     bwrap: str = Field(pattern="^/")
+    guard: str | None = Field(pattern="^/")
 
 
 def load(path: Path) -> Closure:

@@ -14,6 +14,7 @@ from sparkserve.group.launch import launch
 from sparkserve.group.phases import reached
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from sparkserve.engine.closure import Closure
@@ -31,8 +32,10 @@ class RankEngine:
     It dies with the process that made it: nobody is there to stop it then.
     """
 
-    def __init__(self, plan: Plan, closure: Closure, folder: Path, port: int) -> None:
-        """Start it, its log in `folder`; `enter` then finds its processes.
+    def __init__(
+        self, plan: Plan, closure: Closure, folder: Path, port: int, prefix: Sequence[str] = ()
+    ) -> None:
+        """Start it, its log in `folder`; `enter` then finds its processes. `prefix` comes before its command.
 
         Raises `ENGINE.START` or OSError.
         """
@@ -48,7 +51,7 @@ class RankEngine:
             argv = runner.command(
                 plan, closure, args=place.args, env=place.env, leashed=True, status_fd=status.fileno()
             )
-            self.monitor = namespace.spawn(argv, output, status)
+            self.monitor = namespace.spawn([*prefix, *argv], output, status)
         self._input = self.log.open("rb")
         self.init: Process | None = None
         self.launcher: Process | None = None

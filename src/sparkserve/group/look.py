@@ -11,6 +11,7 @@ from sparkserve.engine import procfs
 from sparkserve.errors import SparkserveError
 from sparkserve.group import client, run_files
 from sparkserve.group.protocol import Status  # noqa: TC001 - pydantic reads the annotation
+from sparkserve.guard import state as guards
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +25,7 @@ class Look(BaseModel):
     """The boot that this node last took part in; the engine's launcher and the memory of all its processes.
 
     `unit` is systemd's word for the supervisor, `said` the supervisor's last ones when that is not "active".
-    `group` is what the controller says, on the head only.
+    `guard` is what the memory guard wrote last. `group` is what the controller says, on the head only.
     """
 
     model_config = ConfigDict(frozen=True)  # not strict: nodes may run a later version than who asks
@@ -34,11 +35,12 @@ class Look(BaseModel):
     pss_bytes: int | None
     unit: str
     said: str
+    guard: guards.State | None = None
     group: Status | None
 
 
-def look(plan: Plan, rank: Path = run_files.RANK) -> Look:
-    """This node now, which is that of `plan`; `rank` is its supervisor's file."""
+def look(plan: Plan, rank: Path = run_files.RANK, guard: Path = guards.FILE) -> Look:
+    """This node now, which is that of `plan`; `rank` is its supervisor's file, `guard` the memory guard's."""
     engine = run_files.engine(rank)
     unit = _output("systemctl", "show", "--property=ActiveState", "--value", "sparkserve-rank.service")
     said = ""
@@ -51,6 +53,7 @@ def look(plan: Plan, rank: Path = run_files.RANK) -> Look:
         pss_bytes=procfs.pss_bytes(procfs.tree(engine.pid)) if engine else None,
         unit=unit,
         said="; ".join(said.splitlines()),
+        guard=guards.look(guard),
         group=_group(plan) if plan.node.rank == 0 and unit == "active" else None,
     )
 

@@ -20,6 +20,7 @@ from sparkserve.group.identity import identity
 from sparkserve.group.launch import LOOPBACK, parts
 from sparkserve.group.links import Carriers
 from sparkserve.group.phases import NAMES, READY
+from sparkserve.guard.engine import EngineGuard
 from sparkserve.output import console
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Supervisor:
         self._logs = logs
         self._carriers = Carriers(parts(plan)[0].links)
         self._engine: RankEngine | None = None
+        self._guard = EngineGuard(plan.guard, closure.guard, run) if plan.guard and closure.guard else None
         self._number = 0
         self._work: set[asyncio.Task[None]] = set()
 
@@ -89,7 +91,8 @@ class Supervisor:
             console.print(f"The controller said {error}", markup=False)
         except asyncio.CancelledError:
             with suppress(OSError, TimeoutError):
-                await channel.send(protocol.Bye(reason="its supervisor was stopped"))
+                killed = await self._guard.verdict() if self._guard and self._engine else None
+                await channel.send(protocol.Bye(reason=killed or "its supervisor was stopped"))
             raise
         finally:
             for task in self._work:
@@ -121,7 +124,7 @@ class Supervisor:
             quiet = time.monotonic() - engine.quiet_since if engine else None
             await channel.send(protocol.Beat(trouble=self._carriers.trouble(), quiet_s=quiet))
             if engine is not None and engine is self._engine and (trouble := engine.trouble()):
-                await channel.send(self._ended(engine, trouble))
+                await channel.send(await self._ended(engine, trouble))
             await asyncio.sleep(protocol.BEAT_S)
 
     async def _check(self, channel: Channel, order: protocol.Preflight) -> None:
@@ -130,14 +133,21 @@ class Supervisor:
             problems = problems or await preflight.check(self._plan, self._closure, order, self._logs)
         except OSError as error:
             problems = [str(error)]
+        if self._guard is not None and (hindrance := self._guard.hindrance()) is not None:
+            problems.append(hindrance)
         await channel.send(protocol.Checked(number=order.number, problems=tuple(problems)))
 
     async def _start(self, channel: Channel, order: protocol.Start) -> None:
         self._kill("a new boot begins")
         try:
             folder = boot_logs.make(self._logs, order.number)
-            engine = self._engine = RankEngine(self._plan, self._closure, folder, order.port)
+            if self._guard is not None:
+                self._guard.starts()
+            prefix = self._guard.prefix() if self._guard else []
+            engine = self._engine = RankEngine(self._plan, self._closure, folder, order.port, prefix)
         except (OSError, SparkserveError) as error:
+            if self._guard is not None:
+                self._guard.ended()
             await channel.send(
                 protocol.Ended(number=order.number, reason=f"its engine did not start: {error}")
             )
@@ -159,17 +169,22 @@ class Supervisor:
                 engine.phase = READY  # the log of a rank that is not the head does not say it
             if engine.phase != phase:
                 phase = engine.phase
+                if phase == READY and self._guard is not None:
+                    self._guard.serves()
                 await channel.send(protocol.Reached(number=number, phase=NAMES[phase]))
             reason = engine.ended()
+            if reason is None and self._guard is not None and not self._guard.watches():
+                reason = "its memory guard is gone"
             if reason is not None and self._engine is engine:
                 for line in engine.read():
                     await channel.send(protocol.Adapter(number=number, line=line))
                 self._kill(reason)
-                await channel.send(self._ended(engine, reason))
+                await channel.send(await self._ended(engine, reason))
             await asyncio.sleep(LOOK_S)
 
-    def _ended(self, engine: RankEngine, reason: str) -> protocol.Ended:
-        return protocol.Ended(number=self._number, reason=reason, log=log.tail(engine.log))
+    async def _ended(self, engine: RankEngine, reason: str) -> protocol.Ended:
+        killed = await self._guard.verdict() if self._guard else None
+        return protocol.Ended(number=self._number, reason=killed or reason, log=log.tail(engine.log))
 
     def _listens(self) -> bool:
         _, group = parts(self._plan)
@@ -198,4 +213,6 @@ class Supervisor:
         console.print(f"Boot {self._number}: the engine ends: {why}", markup=False)
         if not engine.kill():
             console.print("Something of it hangs in the kernel; the next boot will be refused.")
+        elif self._guard is not None:
+            self._guard.ended()
         run_files.note_engine(self._file, self._number, None)

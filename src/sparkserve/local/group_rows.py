@@ -22,6 +22,7 @@ class Missing(NamedTuple):
 
 
 OFF = Missing("off", "")
+_GUARD = {"phase", "floor_mib", "available_kib", "low_water_kib", "low_water_engine_kib", "kills", "kill"}
 
 
 def rows(plan: Plan, looks: Mapping[str, Look | Missing], health: Health) -> list[dict[str, Any]]:
@@ -36,10 +37,11 @@ def rows(plan: Plan, looks: Mapping[str, Look | Missing], health: Health) -> lis
             **{"node": node.name, "endpoint": plan.serving.endpoint, "model": plan.serving.model},
             **{"boot": None, "pid": None, "pss_bytes": None, "fleet_id": rank and rank.fleet_id},
             **{"phase": rank and rank.phase, "phase_s": rank and rank.phase_s},
-            **{"uptime_s": None, "canary_age_s": None},
+            **{"uptime_s": None, "canary_age_s": None, "guard": None},
         }
         if not isinstance(look, Missing):
             row |= {"boot": look.boot, "pid": look.pid, "pss_bytes": look.pss_bytes}
+            row["guard"] = look.guard and look.guard.model_dump(mode="json", include=_GUARD)
         row["state"], row["reason"] = _state(look, group, rank, health)
         if group is not None and group.state == "up" and row["state"] != "off":
             row["uptime_s"] = round(time.time() - group.since, 1)
@@ -57,10 +59,10 @@ def _state(
         serves = rank is not None and look.state == "unreachable" and rank.phase
         return look.state, look.reason + (f"; the controller says of its rank: {serves}" if serves else "")
     if look.unit != "active":
-        return (
-            "lost",
-            f"its supervisor is {look.unit or 'unknown to systemd'}: {look.said or 'no word from it'}",
-        )
+        words = f"its supervisor is {look.unit or 'unknown to systemd'}: {look.said or 'no word from it'}"
+        # Of a guard that found memory unreadable, and took the supervisor with it.
+        kill = look.guard.kill if look.guard else None
+        return "lost", f"{kill.words()}; {words}" if kill and kill.available_kib is None else words
     if group is None or rank is None:
         return "lost", "the group's controller, on the head, does not answer"
     if not rank.connected:

@@ -26,7 +26,8 @@ any more); dead (it ended by itself: see logs; down or up cleans up).
 
 Of a node in a group also: off; unreachable (it is on and does not answer over ssh; its rank may serve on);
 lost (it has no connection to the group's controller); proving (it is up, the first token is awaited);
-draining; down (the group does not run). Its pid is the one that the node itself counts."""
+draining; down (the group does not run). Its pid is the one that the node itself counts. Free is the node's
+MemAvailable, and the least since the engine's start, as its memory guard saw them."""
 )
 @options.fleet
 @options.as_json
@@ -43,7 +44,18 @@ def command(context: click.Context, fleet: str, as_json: bool) -> None:
     elif all(node["state"] == "stopped" for node in nodes):
         console.print(f"{fleet} does not run. {fleets.advice('stopped', fleet)}")
     else:
-        columns = ("node", "state", "boot", "pid", "uptime", "memory", "canary", "fleet id", "endpoint")
+        columns = (
+            "node",
+            "state",
+            "boot",
+            "pid",
+            "uptime",
+            "memory",
+            "free (least)",
+            "canary",
+            "fleet id",
+            "endpoint",
+        )
         print_table(columns, [_row(node) for node in nodes])
         for text, names in _remarks(nodes, partial(fleets.advice, fleet=fleet)).items():
             console.print(f"{', '.join(names)}: {text}")
@@ -78,10 +90,19 @@ def _row(node: dict[str, Any]) -> list[str]:
         _or_dash(node.get("pid")),
         _time(node.get("uptime_s")),
         "-" if memory is None else f"{memory / 1e6:.0f} MB",
+        _free(node.get("guard")),
         _time(node.get("canary_age_s"), " ago"),
         (node.get("fleet_id") or "-")[:12],
         node.get("endpoint", "-"),
     ]
+
+
+def _free(guard: dict[str, Any] | None) -> str:
+    """MemAvailable as the memory guard saw it last, and the least since the engine's start."""
+    if not guard or guard["available_kib"] is None:
+        return "-"
+    least = guard["low_water_engine_kib"] or guard["low_water_kib"]
+    return f"{guard['available_kib'] / 2**20:.1f} ({least / 2**20:.1f}) GiB"
 
 
 def _or_dash(value: int | None) -> str:
