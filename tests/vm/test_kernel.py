@@ -29,7 +29,8 @@ def test_the_gid_of_an_address_has_no_fixed_index(guest: Guest) -> None:
         f"ip link set {PORT} up; ip addr flush dev {PORT}; sysctl -qw net.ipv6.conf.{PORT}.disable_ipv6=1"
     )
     guest.sh(
-        f"ip addr add 10.12.1.1/24 dev {PORT}; modprobe rdma_rxe; rdma link add {DEVICE} type rxe netdev {PORT}"
+        f"ip addr add 10.12.1.1/24 dev {PORT}; modprobe rdma_rxe; "
+        f"rdma link add {DEVICE} type rxe netdev {PORT}"
     )
     mine = "0000:0000:0000:0000:0000:ffff:0a0c:0101"
     alone = gids(guest)
