@@ -19,6 +19,10 @@ account() { # NAME ID HOME
   echo "$1:*:$2:$2::$3:/usr/sbin/nologin" >>"$out/etc/passwd"
   echo "$1:*:$2:" >>"$out/etc/group"
 }
+bb touch "$out/etc/exports"
+bb cp "$out/usr/share/nfs-common/conffiles/idmapd.conf" "$out/etc/"
+bb mkdir -p "$out/var/lib/nfs/rpc_pipefs" "$out/var/lib/nfs/sm" "$out/var/lib/nfs/v4recovery"
+for name in etab rmtab state; do bb touch "$out/var/lib/nfs/$name"; done
 account _rpc 105 /run/rpcbind
 account statd 106 /var/lib/nfs
 for group in input kvm render sgx; do echo "$group:*:$((200 + ${#group})):" >>"$out/etc/group"; done

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
 
 PORT = machine.CABLES[0]
 DEVICE = "rocep1s0f0"
+# The table has 1,024 entries, and an emulated machine starts few programs a second; addresses come first.
 _GIDS = (
-    f"cd /sys/class/infiniband/{DEVICE}/ports/1; for i in gids/*; do n=${{i#gids/}}; "
-    'echo "$n $(cat gids/$n) $(cat gid_attrs/types/$n 2>/dev/null)"; done'
+    f"cd /sys/class/infiniband/{DEVICE}/ports/1; for n in $(seq 0 7); do "
+    "echo $n $(cat gids/$n) $(cat gid_attrs/types/$n 2>/dev/null); done"
 )
 
 
@@ -24,23 +25,16 @@ def gids(guest: Guest) -> dict[str, int]:
 
 
 def test_the_gid_of_an_address_has_no_fixed_index(guest: Guest) -> None:
-    """The address's GID moves with the link-local one, so no plan may hold an index (issues B02)."""
-    guest.sh(
-        f"ip link set {PORT} up; ip addr flush dev {PORT}; sysctl -qw net.ipv6.conf.{PORT}.disable_ipv6=1"
-    )
-    guest.sh(
-        f"ip addr add 10.12.1.1/24 dev {PORT}; modprobe rdma_rxe; "
-        f"rdma link add {DEVICE} type rxe netdev {PORT}"
-    )
+    """A GID takes the first free place when its address comes, so no plan may hold an index (issues B02)."""
+    guest.sh(f"ip link set {PORT} up; modprobe rdma_rxe; rdma link add {DEVICE} type rxe netdev {PORT}")
     mine = "0000:0000:0000:0000:0000:ffff:0a0c:0101"
-    alone = gids(guest)
-    guest.sh(f"ip addr flush dev {PORT}; sysctl -qw net.ipv6.conf.{PORT}.disable_ipv6=0")
-    guest.sh(f"ip link set {PORT} down; ip link set {PORT} up; sleep 3; ip addr add 10.12.1.1/24 dev {PORT}")
-    after = gids(guest)
+    found = {}
+    for before in ("", f"ip addr add 10.99.0.1/24 dev {PORT}; "):
+        guest.sh(f"ip addr flush dev {PORT}; {before}ip addr add 10.12.1.1/24 dev {PORT}; sleep 1")
+        found[before] = gids(guest)
     guest.sh(f"rdma link delete {DEVICE}; ip addr flush dev {PORT}")
-    assert mine in alone
-    assert mine in after
-    assert alone[mine] != after[mine]
+    assert all(mine in table for table in found.values())
+    assert len({table[mine] for table in found.values()}) == 2
 
 
 def test_nfs_shows_what_is_mounted_below_an_export_only_with_crossmnt(guest: Guest) -> None:
