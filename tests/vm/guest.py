@@ -52,7 +52,7 @@ class Guest:
             *_share(f"{self.folder}/given", "given"),
             *(
                 "-netdev",
-                f"user,id=management,net={network}.0/24,restrict=on,ipv6=off,"
+                f"user,id=management,net={network}.0/24,host={network}.254,dns={network}.253,restrict=on,ipv6=off,"
                 f"hostfwd=tcp:127.0.0.1:{self.port}-{self.address}:22",
             ),
             *("-device", f"virtio-net-pci,netdev=management,mac={mac(0)}"),
