@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 PLAN = "/nix/var/nix/profiles/sparkserve/plan.json"
 GIB = 1 << 20  # in KiB, which /proc/meminfo counts in
+WEIGHTS = "/srv/sparkserve/weights"  # the default of weights.path
 RANK_UNIT = "sparkserve-rank.service"
 # Makers sell the GB10 board under their own names.
 _SPARK = re.compile(r"(?i)dgx[ _-]?spark|\bgb10\b|gx10|gb10-fe")
@@ -58,6 +59,21 @@ class Node:
             raise NotApplicable("the plan has no cables")
         return found
 
+    def peers(self) -> list[tuple[str, str]]:
+        """(own interface, address of a node at the other end) of every stripe."""
+        return [
+            (str(link["interface"]), str(peer["address"])) for link in self.links() for peer in link["peers"]
+        ]
+
+    def weights(self) -> str:
+        """The folder with the checkpoint: the plan's, or the usual one if it is there."""
+        try:
+            return str(self.plan("weights", "path"))
+        except NotApplicable:
+            if not self.exists(WEIGHTS):
+                raise NotApplicable(f"the plan names no checkpoint, and {WEIGHTS} is not there") from None
+            return WEIGHTS
+
     def environment(self) -> dict[str, str]:
         """The engine's planned environment."""
         return {str(key): str(value) for key, value in self.plan("engine", "env").items()}
@@ -78,6 +94,8 @@ class Node:
     def spark(self) -> tuple[bool, str]:
         """Whether this is a Spark, and what told so."""
         machine = self.run("uname", "-m").strip()
+        if not re.fullmatch(r"[a-z0-9_]+", machine):
+            raise Unknown(f"`uname -m` printed {machine[:40]!r}")
         if machine != "aarch64":
             return False, f"a {machine} machine"
         for path in ("/etc/dgx-release", "/sys/class/dmi/id/product_name"):

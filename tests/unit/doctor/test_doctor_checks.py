@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,8 +17,8 @@ from sparkserve.doctor.node import Node
 
 BASE = selftest.base()
 FIXTURES = selftest.fixtures()
-# Names may be any text, and an interface's mtu is also asked to see whether it is there.
-ANY_TEXT = ("/comm", "/cmdline", "ls-files", " true", "/mtu")
+# Names may be any text; an interface's mtu also says whether it is there; the machine has a second name.
+ANY_TEXT = ("/comm", "/cmdline", "ls-files", " true", "/mtu", "/etc/dgx-release")
 
 
 def test_every_id_flips_alone_and_there_are_many() -> None:
@@ -121,6 +122,16 @@ def test_nothing_but_the_hardware_checks_fall_away_elsewhere() -> None:
             assert answer.verdict.status == "not applicable"
             assert "x86_64" in answer.verdict.why
     assert answers["FABRIC.MTU"].verdict.status == "pass"
+
+
+@pytest.mark.parametrize("fleet", ["tp3-triangle", "tp4-ring", "tp4-switched"])
+def test_what_checks_ask_of_a_plan_is_in_our_plans(fleet: str) -> None:
+    path = Path(__file__).parents[2] / "golden" / fleet / "spark-1.json"
+    answers = selftest.ask({**BASE, "plan": json.loads(path.read_text())})
+    lacks = {a.verdict.why for a in answers.values() if a.verdict.why.startswith("the plan ")}
+    # A release is set by those who pin a kernel.
+    assert lacks <= {"the plan has no host.kernel.release", "the plan has no guard"}
+    assert not [a for a in answers.values() if "unknown form" in a.verdict.why]
 
 
 def test_checks_of_the_network_wait_for_live() -> None:

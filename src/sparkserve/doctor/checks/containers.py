@@ -21,7 +21,7 @@ def _containers(n: Node) -> list[tuple[str, str, bool]]:
     found = []
     for each in n.run("docker", "ps", "-aq", "--no-trunc").split():
         words = n.run("docker", "inspect", "--format", INSPECT, each).split()
-        if len(words) != 4:
+        if len(words) != 4 or not words[0].startswith("/") or words[2] not in ("true", "false"):
             raise Unknown("docker inspect printed another form")
         name, policy, runs, image = words
         if _ENGINE.search(name) or _ENGINE.search(image):

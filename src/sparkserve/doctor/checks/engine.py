@@ -53,14 +53,15 @@ def jobs(n: Node) -> Verdict:
 
 @check(
     "ENGINE.RUST",
-    "SGLang does not look for cargo at its start: offline that hangs before the server.",
+    "No cargo runs in our unit: SGLang may build a part of itself at its start, and offline that hangs.",
     "error",
     "issues A11, mia 10 L38, knapcio 8.1",
     fix=_set('SGLANG_RUST_BUILD_MODE = "never"'),
 )
 def rust(n: Node) -> Verdict:
-    found = _cuda(n).get("SGLANG_RUST_BUILD_MODE", "not set")
-    return want(found == "never", expected="SGLANG_RUST_BUILD_MODE never", found=found, where=ENV)
+    n.engine()
+    found = [f"{name} ({pid})" for pid, name in n.processes() if name in ("cargo", "rustc") and n.ours(pid)]
+    return want(not found, expected="none", found=" ".join(found) or "none", where="/proc/*/comm")
 
 
 @check(
@@ -133,19 +134,20 @@ def hcas(n: Node) -> Verdict:
 
 @check(
     "ENGINE.RING",
-    "In a ring of four every rank uses NCCL's ring only: opposite nodes have no path, and tree connect dies.",
+    "In a ring every rank uses NCCL's ring only, with the NCCL that skips trees: opposite nodes have "
+    "no path.",
     "error",
     "issues B04, mia 5.13, knapcio 5.2",
-    fix=_set('NCCL_ALGO = "Ring" and NCCL_SKIP_TREE_CONNECT = "1" (they need the patched NCCL)'),
+    fix='fleet.topology = "ring" and no NCCL_ALGO in engine.env of fleet.nix, then deploy',
 )
 def ring(n: Node) -> Verdict:
     if n.plan("fleet", "topology") != "ring":
         raise NotApplicable("the topology is no ring")
-    environment = _cuda(n)
-    found = {name: environment.get(name, "not set") for name in ("NCCL_ALGO", "NCCL_SKIP_TREE_CONNECT")}
-    shown = " ".join(f"{name}={value}" for name, value in found.items())
-    good = list(found.values()) == ["Ring", "1"]
-    return want(good, expected="NCCL_ALGO=Ring NCCL_SKIP_TREE_CONNECT=1", found=shown, where=ENV)
+    algorithm = _cuda(n).get("NCCL_ALGO", "not set")
+    library = str(n.plan("fabric", "nccl"))
+    good = algorithm == "Ring" and library == "ring"
+    found = f"NCCL_ALGO {algorithm}, NCCL {library}"
+    return want(good, expected="NCCL_ALGO Ring, NCCL ring", found=found, where=ENV)
 
 
 @check(
@@ -181,20 +183,6 @@ def shm(n: Node) -> Verdict:
     return want(
         found <= 16384, expected="at most 16384 MiB", found=f"{found} MiB", where="the plan's engine.shm_mib"
     )
-
-
-@check(
-    "ENGINE.METRICS",
-    "The engine gives metrics: they are off by default, and a dashboard then shows 404.",
-    "warning",
-    "mia 10 L43",
-    fix='"--enable-metrics" in engine.args of fleet.nix, then deploy',
-    on="spark",
-)
-def metrics(n: Node) -> Verdict:
-    found = n.argument("--enable-metrics")
-    shown = "not given" if found is None else "given"
-    return want(found is not None, expected="--enable-metrics", found=shown, where=ARGS)
 
 
 @check(

@@ -43,7 +43,8 @@ def link(n: Node) -> Verdict:
         path = f"{_net(each)}/operstate"
         state = n.text(path).strip() if n.exists(path) else "not there"
         if state != "up":
-            wrong.append(f"{each['interface']} (to rank {each.get('peer')}) is {state}")
+            ranks = " and ".join(str(peer.get("rank")) for peer in each.get("peers", []))
+            wrong.append(f"{each['interface']} (to rank {ranks}) is {state}")
     return _all(wrong, "up", "all are up", "/sys/class/net/*/operstate")
 
 
@@ -135,10 +136,10 @@ def flaps(n: Node) -> Verdict:
     on="spark",
 )
 def stripes(n: Node) -> Verdict:
-    cables: dict[object, set[object]] = {}
+    ports: dict[object, set[object]] = {}
     for each in n.links():
-        cables.setdefault(each.get("cable"), set()).add(each.get("stripe"))
-    wrong = [f"cable {cable} has {len(found)}" for cable, found in cables.items() if len(found) < 2]
+        ports.setdefault(each.get("port"), set()).add(each.get("stripe"))
+    wrong = [f"port {port} has {len(found)}" for port, found in ports.items() if len(found) < 2]
     return _all(wrong, "two stripes", "all have two", "the plan's fabric.links")
 
 
@@ -250,11 +251,11 @@ def owner(n: Node) -> Verdict:
 )
 def route(n: Node) -> Verdict:
     wrong = []
-    for each in n.links():
-        found = n.json("ip", "-j", "route", "get", str(each["peer_address"]))
+    for interface, peer in n.peers():
+        found = n.json("ip", "-j", "route", "get", peer)
         by = found[0].get("dev") if found else None
-        if by != each["interface"]:
-            wrong.append(f"to {each['peer_address']} by {by} and not {each['interface']}")
+        if by != interface:
+            wrong.append(f"to {peer} by {by} and not {interface}")
     return _all(wrong, "the cable's own interface", "all do", "ip route get")
 
 
@@ -267,7 +268,7 @@ def route(n: Node) -> Verdict:
     fix="ping the address once from this node; if that fails, look at the peer's link, address and firewall",
 )
 def neighbour(n: Node) -> Verdict:
-    peers = {str(each["peer_address"]): str(each["interface"]) for each in n.links()}
+    peers = {peer: interface for interface, peer in n.peers()}
     # iproute2 6.1 leaves out `dev` in some listings: the address alone is enough, as subnets are not shared.
     wrong = [
         f"{entry['dst']} is {' '.join(entry['state'])}"
@@ -291,12 +292,12 @@ def neighbour(n: Node) -> Verdict:
 def ping(n: Node) -> Verdict:
     size = str(int(n.plan("fabric", "mtu")) - 28)  # an IPv4 and an ICMP header
     wrong = []
-    for each in n.links():
+    for interface, peer in n.peers():
         words = ("ping", "-n", "-q", "-c", "1", "-W", "2", "-M", "do", "-s", size, "-I")
-        code, out = n.answer(*words, str(each["interface"]), str(each["peer_address"]))
+        code, out = n.answer(*words, interface, peer)
         if code == 0 and "received" not in out:
             raise Unknown("ping printed another form")
         if code != 0:
             last = [line for line in out.splitlines() if line.strip()]
-            wrong.append(f"{each['peer_address']} by {each['interface']}: {last[-1][:60] if last else code}")
+            wrong.append(f"{peer} by {interface}: {last[-1][:60] if last else code}")
     return _all(wrong, f"an answer to {size} bytes", "all answer", "ping -M do")

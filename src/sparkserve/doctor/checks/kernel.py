@@ -75,9 +75,11 @@ def release(n: Node) -> Verdict:
     fix="boot the kernel of the plan, or set kernel.pageSizeKiB in fleet.nix to what runs",
 )
 def page_size(n: Node) -> Verdict:
-    planned = n.plan("host", "kernel", "page_size_kib")
-    found = n.page_size() // 1024
-    return want(found == planned, expected=f"{planned} KiB", found=f"{found} KiB", where="getconf PAGESIZE")
+    planned = n.plan("host", "kernel", "page_size")
+    found = n.page_size()
+    return want(
+        found == planned, expected=f"{planned} bytes", found=f"{found} bytes", where="getconf PAGESIZE"
+    )
 
 
 @check(
@@ -153,13 +155,16 @@ def held(n: Node) -> Verdict:
 def arguments(n: Node) -> Verdict:
     planned = [str(word) for word in n.plan("host", "kernel_args")]
     words = n.cmdline()
-    # KERNEL.KHO has words of its own for this one.
-    missing = [word for word in planned if word not in words and not word.startswith("kho=")]
+    own = n.spark()[0] and n.version() >= (7, 0)  # then KERNEL.KHO has better words
+    missing = [word for word in planned if word not in words and not (own and word.startswith("kho="))]
     found = f"without {' '.join(missing)}" if missing else "all of them"
     return want(not missing, expected=" ".join(planned), found=found, where="/proc/cmdline")
 
 
-OWN_CHECK = {"vm.watermark_boost_factor", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops"}
+# On a Spark these have checks of their own, with better words.
+OWN_CHECK = frozenset(
+    {"vm.watermark_boost_factor", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops"}
+)
 
 
 @check(
@@ -172,8 +177,9 @@ OWN_CHECK = {"vm.watermark_boost_factor", "vm.panic_on_oom", "kernel.panic", "ke
 def sysctls(n: Node) -> Verdict:
     differ = []
     planned = n.plan("host", "sysctls")
+    own = OWN_CHECK if n.spark()[0] else frozenset()
     for name, value in planned.items():
-        if name in OWN_CHECK:
+        if name in own:
             continue
         path = "/proc/sys/" + name.replace("/", "\0").replace(".", "/").replace("\0", ".")
         found = n.text(path).split() if n.exists(path) else ["nothing"]

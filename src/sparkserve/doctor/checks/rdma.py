@@ -72,6 +72,24 @@ def _has(n: Node, link: dict[str, object]) -> bool:
 
 
 @check(
+    "RDMA.NAMES",
+    "Every interface of a cable has the RDMA device that the plan gives to NCCL: names differ by firmware.",
+    "error",
+    "issues A06, issues B07",
+    fix="sudo rdma link show; correct the port in fabric of fleet.nix, or look which udev rule "
+    "renames devices",
+    on="spark",
+)
+def names(n: Node) -> Verdict:
+    wrong = [
+        f"{link['interface']} has {hca} and not {link['hca']}"
+        for hca, link in _hcas(n)
+        if hca != link.get("hca", hca)
+    ]
+    return _all(wrong, "the plan's names", "all have them", "/sys/class/net/*/device/infiniband")
+
+
+@check(
     "RDMA.NODES",
     "Every RDMA device has its node in /dev/infiniband: without them NCCL falls back to sockets and "
     "says nothing.",
@@ -232,11 +250,12 @@ def firmware(n: Node) -> Verdict:
     on="spark",
 )
 def hairpin(n: Node) -> Verdict:
-    if n.plan("fleet", "topology") != "ring":
-        raise NotApplicable("only a ring forwards in the cards")
+    names = [each.get("name") for each in n.plan("adapters")]
+    if n.plan("fleet", "topology") != "ring" or "oneshot-collectives" not in names:
+        raise NotApplicable("only one-shot collectives in a ring make the cards forward")
     wrong = []
     for hca, link in _hcas(n):
-        pci = n.link(f"/sys/class/net/{link['interface']}/device").rpartition("/")[2]
+        pci = str(link["pci"])
         code, out = n.answer(
             "devlink", "-j", "dev", "param", "show", f"pci/{pci}", "name", "hairpin_queue_size"
         )

@@ -15,18 +15,27 @@ _SECRET_NAME = re.compile(
 )
 
 
+_KEY = re.compile(r"(?i)key|token|secret|password")
+
+
 @check(
     "SECURITY.KEY_FILE",
-    "The file with the API key can be read by its owner only.",
+    "Files with keys in /etc/sparkserve can be read by their owner only.",
     "error",
     "mia 10 L34, mia 6.7",
     fix="sudo chmod 600 FILE",
 )
 def key_file(n: Node) -> Verdict:
-    path = str(n.plan("serving", "key_file"))
-    mode = n.stat(path)["mode"]
-    good = int(mode, 8) & 0o077 == 0
-    return want(good, expected="0600", found=mode, where=path, fix=f"sudo chmod 600 {path}")
+    folder = "/etc/sparkserve"
+    names = n.names(folder) if n.exists(folder) else []
+    modes = {name: n.stat(f"{folder}/{name}")["mode"] for name in names if _KEY.search(name)}
+    if not modes:
+        raise NotApplicable(f"{folder} has no keys")
+    wrong = [f"{folder}/{name}" for name, mode in modes.items() if int(mode, 8) & 0o077]
+    found = " ".join(f"{name} {mode}" for name, mode in modes.items())
+    return want(
+        not wrong, expected="0600", found=found, where=folder, fix=f"sudo chmod 600 {' '.join(wrong)}"
+    )
 
 
 @check(

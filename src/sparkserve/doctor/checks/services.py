@@ -20,6 +20,7 @@ IDLE = (
     "dgx-dashboard.service",
     "dgx-dashboard-admin.service",
 )
+_GONE = ("masked", "not-found")
 SSHD = "/etc/ssh/sshd_config.d/95-sparkserve.conf"
 
 
@@ -52,8 +53,14 @@ def display(n: Node) -> Verdict:
     on="spark",
 )
 def idle(n: Node) -> Verdict:
+    try:
+        planned = n.plan("host", "mask")
+    except NotApplicable:
+        planned = []
     on = []
     for name in IDLE:
+        if name in planned:  # SERVICE.MASKED asks more of it
+            continue
         load, active, enabled = _state(n, name)
         if load == "loaded" and (active == "active" or enabled in ("enabled", "alias")):
             on.append(name)
@@ -71,9 +78,7 @@ def idle(n: Node) -> Verdict:
     fix="sudo systemctl mask --now UNITS",
 )
 def masked(n: Node) -> Verdict:
-    names = [str(name) for name in n.plan("host", "mask")]
-    # What IDLE has would be two findings of one cause.
-    wrong = [name for name in names if name not in IDLE and _state(n, name)[0] not in ("masked", "not-found")]
+    wrong = [str(name) for name in n.plan("host", "mask") if _state(n, str(name))[0] not in _GONE]
     found = " ".join(wrong) or "all masked"
     return want(
         not wrong, expected="masked", found=found, where="systemd", fix=f"sudo systemctl mask --now {found}"

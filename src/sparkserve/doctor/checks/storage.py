@@ -15,13 +15,9 @@ SHARDS = 48  # of DeepSeek-V4.1-Flash, mia 1.1
 SHARD = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 
 
-def _weights(n: Node) -> str:
-    return str(n.plan("weights", "path"))
-
-
 def _mount(n: Node) -> list[str] | None:
     """The mount line of the weights when they come over NFS."""
-    path = _weights(n)
+    path = n.weights()
     rows = [line.split() for line in n.text("/proc/mounts").splitlines()]
     if not any(len(row) == 6 and row[1] == "/" for row in rows):
         raise Unknown("/proc/mounts has no /")
@@ -52,7 +48,7 @@ def space(n: Node) -> Verdict:
     fix="download it again into the same folder: what is whole is kept",
 )
 def shards(n: Node) -> Verdict:
-    folder = _weights(n)
+    folder = n.weights()
     names = n.names(folder) if n.exists(folder) else []
     numbers = [found for name in names if (found := SHARD.fullmatch(name))]
     total = max([int(found[1]) for found in numbers], default=SHARDS)
@@ -87,11 +83,13 @@ def engram(n: Node) -> Verdict:
     "Engram's tables are on NVMe: they are 190 GiB and a Spark has 121.7.",
     "error",
     "issues C14, mia 10 E17",
-    fix='engram.offload = "nvme" in fleet.nix, then deploy',
+    fix="take SGLANG_ENABLE_DSV41_ENGRAM_HOST_TABLE out of engine.env in fleet.nix, then deploy",
 )
 def engram_ram(n: Node) -> Verdict:
-    found = str(n.plan("engram", "offload"))
-    return want(found == "nvme", expected="nvme", found=found, where="the plan's engram.offload")
+    n.plan("engram")
+    found = n.environment().get("SGLANG_ENABLE_DSV41_ENGRAM_HOST_TABLE", "0")
+    good = found.lower() in ("0", "false")
+    return want(good, expected="0", found=found, where="the plan's engine.env")
 
 
 @check(
@@ -125,7 +123,7 @@ def nfs_write(n: Node) -> Verdict:
 
 def _exports(n: Node) -> list[tuple[str, list[str]]]:
     """(client, options) of every export of the weights."""
-    path = _weights(n)
+    path = n.weights()
     if not n.exists("/var/lib/nfs/etab"):
         raise NotApplicable("this node exports nothing")
     text = n.text("/var/lib/nfs/etab")
@@ -196,7 +194,7 @@ def export_clients(n: Node) -> Verdict:
     fix="sudo e4defrag -v SHARD, with the group stopped",
 )
 def extents(n: Node) -> Verdict:
-    folder = _weights(n)
+    folder = n.weights()
     if _mount(n) is not None:
         raise NotApplicable("the weights are on the head's disk")
     names = [name for name in n.names(folder) if SHARD.fullmatch(name)] if n.exists(folder) else []
