@@ -7,7 +7,8 @@ let
 
   # 28: the headers of IPv4 and ICMP. -M do: in one piece, so that a smaller MTU on the way shows.
   size = toString (config.fabric.mtu - 28);
-  ping = link: peer: "-/usr/bin/ping -q -c 1 -w 2 -M do -s ${size} -I ${link.interface} ${peer.address}";
+  ping = link: peer: "/usr/bin/ping -q -c 1 -w 2 -M do -s ${size} -I ${link.interface} ${peer.address} & \\\n  ";
+  pings = lib.concatMap (link: map (ping link) link.peers) own;
 in
 {
   config.host = lib.mkIf (config.fleet.topology != "single" && config.host.platform != "none") {
@@ -32,8 +33,8 @@ in
       };
       Service = {
         Type = "oneshot";
-        # A peer that is off is no failure: the preflight of a boot asks again.
-        ExecStart = lib.concatMap (link: map (ping link) link.peers) own;
+        # All at once, for 2 s. A peer that is off is no failure: the preflight of a boot asks again.
+        ExecStart = "/bin/sh -c '${lib.concatStringsSep "" pings}wait'";
       };
       Install.WantedBy = "multi-user.target";
     };

@@ -34,7 +34,7 @@ in
       default = "enP7s7";
       description = ''
         The interface with a node's management address. enP7s7 is the RJ45 port of a Spark.
-        Changes: /etc/sparkserve/nftables.conf, engine.env, fabric.management.
+        Changes: /etc/sparkserve/nftables.conf, engine.env, fabric.management, sparkserve-firewall.service.
       '';
       example = "eth0";
     };
@@ -60,7 +60,8 @@ in
         The first number of every address on the cables. 10 is the only one whose addresses are all private; with another
         one, hosts of the Internet with those addresses are out of reach.
         Changes: /etc/exports.d/sparkserve.exports, /etc/netplan/40-sparkserve-fabric.yaml,
-        /etc/sparkserve/nftables.conf, fabric.links, sparkserve-fabric-warm.service, srv-sparkserve-weights.mount.
+        /etc/sparkserve/nftables.conf, fabric.links, sparkserve-fabric-warm.service, sparkserve-firewall.service,
+        srv-sparkserve-weights.mount.
       '';
       example = 11;
     };
@@ -71,7 +72,7 @@ in
         Which port is cabled to which, each cable once. null is port 0 of each node to port 1 of the next one, and, except
         in a pair, the last to the first. Port 0 is the one whose interface ends in np0.
         Changes: /etc/netplan/40-sparkserve-fabric.yaml, /etc/sparkserve/nftables.conf, fabric.links,
-        sparkserve-fabric-warm.service.
+        sparkserve-fabric-warm.service, sparkserve-firewall.service.
       '';
       example = [
         { from = "spark-0.1"; to = "spark-1.0"; }

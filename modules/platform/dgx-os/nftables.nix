@@ -11,24 +11,26 @@ let
   net = link: "${lib.concatStringsSep "." (lib.genList (i: builtins.elemAt (octets link) i) 3)}.0/24";
   octets = link: builtins.match "([0-9]+)\\.([0-9]+)\\.([0-9]+)\\.[0-9]+" link.address;
   file = "/etc/sparkserve/nftables.conf";
+  rules = ''
+    # Adding it first makes deleting it right in any case.
+    add table inet sparkserve
+    delete table inet sparkserve
+    table inet sparkserve {
+      chain input {
+        type filter hook input priority filter; policy accept;
+        # A cable carries its own network and nothing else. RDMA passes by the kernel and is not seen here.
+    ${lib.concatMapStringsSep "\n" (link: "    iifname ${quoted link.interface} ip saddr != ${net link} drop") own}
+        iifname ${set (map (link: quoted link.interface) own)} meta nfproto ipv6 drop
+        # Endpoint and controller.
+        tcp dport ${closed} iifname != ${set (map quoted [ "lo" fabric.managementInterface ])} drop
+      }
+    }
+  '';
+  closed = set (map toString [ serving.port group.controlPort ]);
 in
 {
   config.host = lib.mkIf (host.platform == "dgx-os" && fleet.topology != "single") {
-    files.${file}.text = ''
-      # Adding it first makes deleting it right in any case.
-      add table inet sparkserve
-      delete table inet sparkserve
-      table inet sparkserve {
-        chain input {
-          type filter hook input priority filter; policy accept;
-          # A cable carries its own network and nothing else. RDMA passes by the kernel and is not seen here.
-      ${lib.concatMapStringsSep "\n" (link: "    iifname ${quoted link.interface} ip saddr != ${net link} drop") own}
-          iifname ${set (map (link: quoted link.interface) own)} meta nfproto ipv6 drop
-          # Endpoint and controller.
-          tcp dport ${set (map toString [ serving.port group.controlPort ])} iifname != ${set (map quoted [ "lo" fabric.managementInterface ])} drop
-        }
-      }
-    '';
+    files.${file}.text = rules;
     units."sparkserve-firewall.service" = render {
       Unit = {
         Description = "sparkserve: firewall";
@@ -39,6 +41,8 @@ in
         Before = "network-pre.target shutdown.target";
         Conflicts = "shutdown.target";
         DefaultDependencies = "no";
+        # systemd does not read this: a unit that changes is restarted, and so are the rules that it loads.
+        X-Rules = builtins.hashString "sha256" rules;
       };
       Service = {
         Type = "oneshot";
