@@ -15,6 +15,7 @@ from group_values import engines, free_ports, gone, group, plan
 
 from sparkserve.engine import procfs
 from sparkserve.errors import SparkserveError
+from sparkserve.fabric import host
 from sparkserve.front.state import FrontState, Probe, write
 from sparkserve.group import channel, client, controller, preflight, protocol, run_files, supervisor
 from sparkserve.group.supervisor import Supervisor
@@ -244,6 +245,22 @@ async def test_preflight_names_the_link_and_counts_as_no_start(tmp_path: Path) -
         made.tasks[2] = asyncio.create_task(rank.serve())
         status = await made.until(lambda s: "no echo" in s.reason)
         assert "rank 2 (spark-2): no echo from rank 0 at 127.9.9.9 over lo in 2 s" in status.reason
+        assert status.starts == ()
+
+
+async def test_preflight_names_an_rdma_device_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loopback = host.Interface(65536, carrier=True, pci=None, hca=None, addresses=(), ipv6=())
+    monkeypatch.setattr(host, "read", lambda: host.Facts({"lo": loopback}, {}, tmp_path))
+    async with group(tmp_path, ranks=(0, 1)) as made:
+        given = plan(2, made.port)
+        assert given.fabric is not None
+        roce = given.model_copy(update={"fabric": given.fabric.model_copy(update={"nccl": "stock"})})
+        rank = Supervisor(roce, made.closure, run=tmp_path / "2", logs=tmp_path / "2")
+        made.tasks[2] = asyncio.create_task(rank.serve())
+        status = await made.until(lambda s: "RDMA" in s.reason)
+        assert "rank 2 (spark-2): lo: expected RDMA device rxe0, found none" in status.reason
         assert status.starts == ()
 
 

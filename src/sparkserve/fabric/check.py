@@ -94,9 +94,7 @@ def _link(plan: Plan, link: Link, facts: Facts) -> Iterator[Difference]:
         )
     if real.pci not in (None, link.pci):
         yield Difference(where, f"PCI address {link.pci}", str(real.pci), _NAMES)
-    # An engine without NCCL uses no RDMA.
-    if fabric(plan).nccl is not None:
-        yield from _rdma(plan, link, real, facts)
+    yield from _rdma(plan, link, real, facts)
 
 
 def _address(planned: Management | Link, real: Interface, do: str) -> Iterator[Difference]:
@@ -106,7 +104,17 @@ def _address(planned: Management | Link, real: Interface, do: str) -> Iterator[D
         yield Difference(planned.interface, f"address {wanted}", found, do)
 
 
+def rdma(plan: Plan, facts: Facts) -> list[Difference]:
+    """The same of RDMA devices alone: what packets over the cables do not show."""
+    real = facts.interfaces
+    links = [link for link in fabric(plan).links if link.interface in real]
+    return [each for link in links for each in _rdma(plan, link, real[link.interface], facts)]
+
+
 def _rdma(plan: Plan, link: Link, real: Interface, facts: Facts) -> Iterator[Difference]:
+    # An engine without NCCL uses no RDMA.
+    if fabric(plan).nccl is None:
+        return
     if real.hca != link.hca:
         found = real.hca or "none"
         do = _NAMES if real.hca else "Load mlx5_ib; lspci shows whether the card is there."

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve.adapters.plugin import VARIABLE
+from sparkserve.fabric import check as cables
+from sparkserve.fabric import host
 from sparkserve.group import echo
 from sparkserve.group.launch import LOOPBACK, parts
 
@@ -38,6 +40,10 @@ async def check(plan: Plan, closure: Closure, order: Preflight, logs: Path) -> l
     free = disk.f_bavail * disk.f_frsize
     if free < FREE_BYTES:
         problems.append(f"the disk is full: {free >> 20} MiB free in {logs}, {FREE_BYTES >> 20} MiB needed")
+    problems += [
+        f"{each.where}: expected {each.expected}, found {each.found}"
+        for each in cables.rdma(plan, host.read())
+    ]
     # Also with problems: else every peer would have one too.
     return problems + await echo.probe(fabric.links, group.control_port + 1, order.token, order.seconds)
 
