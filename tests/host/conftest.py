@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # The small server that stands in for SGLang is shared with the unit tests.
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
+# And the memory guard's world.
+sys.path.append(str(Path(__file__).parents[1] / "guard"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -46,7 +46,7 @@ void cgroup_forget(void);    /* the engine's may be another one now */
 bool cgroup_there(void);
 bool cgroup_populated(void); /* also when that cannot be told */
 void cgroup_kill(void);
-int cgroup_enter(const char *folder, char **argv); /* returns only when it fails */
+int cgroup_enter(const char *where, char **argv); /* returns only when it fails */
 
 /* flags.c: locks that the kernel takes away from whoever dies */
 bool flags_open(const char *path);
