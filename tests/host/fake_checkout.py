@@ -110,8 +110,8 @@ def host_closure() -> Closure:
 
 
 def make(path: Path) -> Checkout:
-    """A checkout in the empty folder `path`: a fleet that git tracks, empty pin lists, a `nix`."""
-    for folder in ("hosts/local-single", "nix/pins", "bin", "closure"):
+    """A checkout in the empty folder `path`: a fleet that git tracks, empty pins and packages, a `nix`."""
+    for folder in ("hosts/local-single", "nix/pins", "pkgs/engine-cpu", "pkgs/demo-model", "bin", "closure"):
         (path / folder).mkdir(parents=True)
     (path / "flake.nix").write_text("")
     (path / "hosts/local-single/fleet.nix").write_text("{ }")

@@ -113,7 +113,7 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
             '"smollm2-135m"',
             '"a | b\\nc"',
             (
-                'serving.model as one of "smollm2-135m"',
+                'serving.model as one of "deepseek-v41-flash", "smollm2-135m"',
                 '"a / b\\nc"',
                 "hosts/desk/fleet.nix:8",
                 "Change the value of serving.model.",
@@ -178,7 +178,7 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
                 "a value for serving.model",
                 "none",
                 "hosts/desk/fleet.nix",
-                'Set serving.model to a value: one of "smollm2-135m".',
+                'Set serving.model to a value: one of "deepseek-v41-flash", "smollm2-135m".',
             ),
         ),
     ],
@@ -380,3 +380,24 @@ def test_what_is_not_in_the_subset_says_so(expression: str) -> None:
     assert done.returncode == 1
     assert "FLEET.EVAL | " in done.stderr
     assert "not in the subset" in done.stderr
+
+
+def test_a_fleet_of_an_engine_that_is_not_built_has_plans_and_says_so(checkout: Path) -> None:
+    shown = sparkserve(checkout, "fleet", "plan", "tp3-triangle", "--node", "spark-2")
+    assert json.loads(shown.stdout)["engine"]["package"] == "engine-gb10"
+    for arguments in (["up", "--fleet", "tp3-triangle"], ["fleet", "draw", "tp3-triangle"]):
+        done = sparkserve(checkout, *arguments, "--json" if arguments[0] == "up" else "--no-digests")
+        assert done.returncode == 30, done.stderr
+        assert "engine-gb10, which is not built yet" in done.stdout + done.stderr
+
+
+def test_other_values_of_options_are_told_by_the_option_that_has_them(checkout: Path) -> None:
+    told = ["--set", "engine.maxRunning=many"]
+    done = sparkserve(checkout, "memory", "explain", "tp3-triangle", *told)
+    assert done.returncode == 30
+    assert 'found "many" (--set engine.maxRunning)' in done.stderr
+    less = sparkserve(checkout, "memory", "explain", "tp3-triangle", "--json", "--set", "engine.maxRunning=1")
+    more = sparkserve(checkout, "memory", "explain", "tp3-triangle", "--json")
+    assert (
+        json.loads(less.stdout)["spark-0"]["serve_bytes"] < json.loads(more.stdout)["spark-0"]["serve_bytes"]
+    )

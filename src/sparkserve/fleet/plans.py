@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from sparkserve import nix, plan
+from sparkserve import checkout, nix, plan
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import names
 
@@ -47,6 +47,14 @@ def load(name: str, settings: Mapping[str, Any] | None = None) -> list[plan.Plan
 def host(found: plan.Plan) -> str:
     """The flake attribute of the host closure of a plan's node."""
     return f"hosts.{found.fleet.name}.{found.node.name}"
+
+
+def require_packages(found: plan.Plan) -> None:
+    """Raise `FLEET.OPTION` when a plan is of an engine or a model that this version does not have."""
+    packages = checkout.root() / "pkgs"
+    if not all((packages / name).is_dir() for name in (found.engine.package, found.engine.model)):
+        # Nix knows what to say (nix/host.nix); what is there is not evaluated a second time.
+        nix.eval_json(f"{host(found)}.drvPath")
 
 
 def _with(settings: Mapping[str, Any]) -> str:

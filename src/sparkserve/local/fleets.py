@@ -95,6 +95,7 @@ def bring_up(fleet: str) -> Up:
 
     with phase("Evaluate the plan"):
         found = plans.load(fleet)
+        plans.require_packages(found[0])
     return single.bring_up(found[0]) if len(found) == 1 else several.bring_up(found)
 
 
