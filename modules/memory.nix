@@ -4,8 +4,11 @@
 let
   inherit (lib) mkDefault mkIf mkOption types;
   cfg = config.memory;
+  onHost = config.host.platform != "none";
   render = import ./types/unit.nix lib;
   shmLimit = 16384;
+  jobs = toString cfg.compileJobs;
+  givenJobs = config.engine.env.MAX_JOBS or jobs;
 in
 {
   options.memory = {
@@ -45,11 +48,11 @@ in
 
   config = {
     # A boost after fragmentation hides up to 0.87 GiB from MemAvailable, which the guard reads.
-    host.sysctls = mkIf (config.host.platform != "none") { "vm.watermark_boost_factor" = mkDefault "0"; };
-    host.mask = mkIf (config.host.platform != "none" && cfg.swap == "off") [ "swap.img.swap" ];
-    engine.env = mkIf (config.host.platform != "none") { MAX_JOBS = toString cfg.compileJobs; };
+    host.sysctls = mkIf onHost { "vm.watermark_boost_factor" = mkDefault "0"; };
+    host.mask = mkIf (onHost && cfg.swap == "off") [ "swap.img.swap" ];
+    engine.env = mkIf onHost { MAX_JOBS = mkDefault jobs; };
 
-    host.units = mkIf (config.host.platform != "none" && cfg.prepareLoad) {
+    host.units = mkIf (onHost && cfg.prepareLoad) {
       "sparkserve-memory.service" = render {
         Unit = {
           Description = "sparkserve: an empty page cache and whole blocks of memory before a load";
@@ -68,7 +71,7 @@ in
       };
     };
 
-    host.files = mkIf (config.host.platform != "none" && cfg.prepareLoad) {
+    host.files = mkIf (onHost && cfg.prepareLoad) {
       "/etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-memory.conf".text = render {
         Unit = {
           # A oneshot is over when it is done, so each start of the rank starts it again.
@@ -79,6 +82,12 @@ in
     };
 
     assertions = [
+      {
+        assertion = !onHost || givenJobs == jobs;
+        message =
+          "engine.env.MAX_JOBS = \"${givenJobs}\": compilers take gigabytes each while weights load, and 22 of them reset four "
+          + "nodes: leave it out, and set memory.compileJobs to 1 or 2";
+      }
       {
         assertion = config.engine.shmMiB <= shmLimit;
         message =

@@ -72,6 +72,14 @@ in
       # Out of memory is a process too many, not a broken kernel: kill one, and stay.
       "vm.panic_on_oom" = mkDefault "0";
     };
+    assertions = [
+      {
+        assertion = cfg.protect ? "ssh.service";
+        message =
+          "recovery.protect has ${if cfg.protect == { } then "nothing" else toString (lib.attrNames cfg.protect)}, and not "
+          + "\"ssh.service\": when memory runs out nobody reaches the node: add it, with 128";
+      }
+    ];
     host.files = lib.listToAttrs (lib.mapAttrsToList protected cfg.protect) // {
       # A group has at most what its parent keeps: without this the protection of the services is nothing.
       "/etc/systemd/system/system.slice.d/zz-sparkserve.conf".text = render { Slice.MemoryMin = mib total; };
