@@ -58,11 +58,14 @@ STEADY = Levels(3072, 5082, 5000)
 class World:
     """Files in `folder`; `cgroup` is a real one, or made up when None."""
 
-    def __init__(self, program: str, folder: Path, cgroup: Path | None = None) -> None:
+    def __init__(
+        self, program: str, folder: Path, cgroup: Path | None = None, kill_ms: int = KILL_MS
+    ) -> None:
         self.program = program
         self.folder = folder
         self.cgroup = cgroup or folder / "engine"
         self._real = cgroup is not None
+        self._kill_ms = kill_ms
         self.flags = folder / flags.NAME
         self.state_file = folder / "guard.json"
         self.meminfo = folder / "meminfo"
@@ -86,7 +89,7 @@ class World:
         """Start the guard."""
         argv = [self.program, "--startup", str(startup), "--steady", str(steady), *more]
         argv += ["--closest", str(CLOSEST_MS)] if "--closest" not in more else []
-        argv += ["--kill", str(KILL_MS), "--state", str(self.state_file), "--flags", str(self.flags)]
+        argv += ["--kill", str(self._kill_ms), "--state", str(self.state_file), "--flags", str(self.flags)]
         argv += ["--cgroup", str(self.folder / "nowhere"), "--cgroup", str(self.cgroup)]
         argv += ["--meminfo", str(self.meminfo)]
         environment = {"NOTIFY_SOCKET": str(self.folder / "notify")}
