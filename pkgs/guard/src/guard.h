@@ -30,12 +30,18 @@ struct options {
     const char *flags;
     const char *cgroup[CGROUPS]; /* where the engine's may be; the first that is there counts */
     int cgroups;
+    bool simulate;
 };
 
 /* options.c */
 void options_parse(int argc, char **argv, struct options *options); /* exits on what it does not understand */
 void options_explain(const struct options *options);
 int64_t level_rate(const struct level *level, const struct options *options); /* MiB a second, rounded down */
+/* In how many ms memory that falls at that rate is at the line; not less than the shortest step. */
+int64_t level_pause(const struct level *level, const struct options *options, int64_t available_kib);
+
+/* simulate.c */
+int simulate(const struct options *options);
 
 /* meminfo.c */
 int64_t meminfo_available(int fd); /* KiB, or UNREADABLE */

@@ -21,15 +21,9 @@ static void lower(int64_t *lowest, int64_t value) {
     if (*lowest < 0 || value < *lowest) *lowest = value;
 }
 
-/* In how many ms memory that falls at the stated rate is at the line; at least one close step ahead. */
 static int64_t pause_ms(const struct options *options, const struct state *state) {
-    if (state->kill.phase != NULL && state->kill.gone_ms < 0) return options->closest_ms;
-    const struct level *level = state->level;
-    int64_t room = state->available - level->line * KIB_PER_MIB;
-    int64_t margin = (level->line - level->floor) * KIB_PER_MIB;
-    int64_t pause = room * (options->closest_ms + options->kill_ms) / margin;
-    if (pause > level->interval_ms) return level->interval_ms;
-    return pause < options->closest_ms ? options->closest_ms : pause;
+    bool dying = state->kill.phase != NULL && state->kill.gone_ms < 0;
+    return dying ? options->closest_ms : level_pause(state->level, options, state->available);
 }
 
 static void look(const struct options *options, struct state *state) {
@@ -85,6 +79,7 @@ int main(int argc, char **argv) {
     static struct options options;
     static struct state state = {.lowest_engine = -1};
     options_parse(argc, argv, &options);
+    if (options.simulate) return simulate(&options);
     cgroup_set(&options);
     if (!report_open(options.state, &state) || !flags_open(options.flags)) {
         report_line("<3>The state file or the flags file cannot be opened.");

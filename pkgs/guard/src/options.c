@@ -10,6 +10,8 @@ static const char HELP[] =
     "\n"
     "  guard --startup FLOOR,LINE,INTERVAL --steady FLOOR,LINE,INTERVAL --state FILE --flags FILE --cgroup DIR...\n"
     "  guard --explain ...            print what is promised with these options, and end\n"
+    "  guard --simulate ...           decide over a trace on stdin, lines of MS KIB startup|steady: when it kills,\n"
+    "                                 how much was available then, and how much when the kill has its effect\n"
     "  guard --enter DIR PROGRAM...   join the cgroup DIR and become PROGRAM\n"
     "\n"
     "  --startup, --steady   MiB of MemAvailable that are kept; MiB below which the engine is killed; the longest\n"
@@ -59,6 +61,14 @@ int64_t level_rate(const struct level *level, const struct options *options) {
     return (level->line - level->floor) * 1000 / (options->closest_ms + options->kill_ms);
 }
 
+int64_t level_pause(const struct level *level, const struct options *options, int64_t available_kib) {
+    int64_t room = available_kib - level->line * KIB_PER_MIB;
+    int64_t margin = (level->line - level->floor) * KIB_PER_MIB;
+    int64_t pause = room * (options->closest_ms + options->kill_ms) / margin;
+    if (pause > level->interval_ms) return level->interval_ms;
+    return pause < options->closest_ms ? options->closest_ms : pause;
+}
+
 void options_parse(int argc, char **argv, struct options *options) {
     static const struct option known[] = {
         {"startup", required_argument, NULL, 's'}, {"steady", required_argument, NULL, 't'},
@@ -66,7 +76,8 @@ void options_parse(int argc, char **argv, struct options *options) {
         {"state", required_argument, NULL, 'o'},   {"flags", required_argument, NULL, 'f'},
         {"cgroup", required_argument, NULL, 'g'},  {"meminfo", required_argument, NULL, 'm'},
         {"enter", required_argument, NULL, 'e'},   {"explain", no_argument, NULL, 'x'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"simulate", no_argument, NULL, 'i'},      {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     *options = (struct options){.closest_ms = 5, .kill_ms = 25, .meminfo = "/proc/meminfo"};
     bool explain = false;
@@ -86,6 +97,7 @@ void options_parse(int argc, char **argv, struct options *options) {
                 if (optind == argc) refuse("--enter", "nothing", "a program");
                 exit(cgroup_enter(optarg, argv + optind));
             case 'x': explain = true; break;
+            case 'i': options->simulate = true; break;
             case 'h': exit(write(STDOUT_FILENO, HELP, sizeof HELP - 1) < 0);
             default: exit(2);
         }
@@ -98,6 +110,7 @@ void options_parse(int argc, char **argv, struct options *options) {
         options_explain(options);
         exit(0);
     }
+    if (options->simulate) return;
     if (options->state == NULL || options->flags == NULL || options->cgroups == 0)
         refuse("guard", "less", "--state, --flags and --cgroup");
 }
