@@ -1,6 +1,6 @@
 # Proves: the memory guard of the closures, over memory that is made up and processes that are real, kills before the floor
 # for traces up to its stated rate, and when it cannot read memory, and else never; its loop takes no memory; and what is
-# compiled once more, into another path, is the same bytes. Costs: 40 s once it is built.
+# compiled once more, into another path, is the same bytes. Costs: two minutes once it is built.
 { devCheck, guard, cc }:
 devCheck {
   name = "guard";

@@ -126,7 +126,7 @@ in
         OOMScoreAdjust = "-1000";
         Nice = "-20";
         CPUWeight = "1000";
-        MemoryMin = "64M";
+        # All of it is locked, so no limit below protects more.
         LimitMEMLOCK = "infinity";
         RuntimeDirectory = "sparkserve";
         RuntimeDirectoryPreserve = "yes";
