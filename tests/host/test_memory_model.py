@@ -161,3 +161,28 @@ def test_formulas_written_a_second_time() -> None:
         # Each value of a routed expert is half a byte, and 32 have a byte of scale.
         values = 40 * 384 * 3 * 5120 * 2304
         assert terms["experts"] == pytest.approx(values * (1 / 2 + 1 / 32) / one["tp"], rel=1e-6), SEED
+
+
+@pytest.mark.parametrize(("percent", "fraction"), [(5, "0.05"), (10, "0.10"), (97, "0.97")])
+def test_sglang_gets_the_fraction_and_nothing_that_is_null(percent: int, fraction: str) -> None:
+    engine = (
+        f"context = null; prefillChunk = 512; kvTokens = 8192; maxRunning = 3; staticPercent = {percent};"
+    )
+    config = f'{{ engine = {{ {engine} }}; serving.model = "smollm2-135m"; }}'
+    args = evaluate(f"import {ROOT}/nix/memory/arguments.nix {{ inherit lib; config = {config}; }}")
+    assert args == [
+        *("--chunked-prefill-size", "512", "--max-total-tokens", "8192"),
+        *("--max-running-requests", "3", "--mem-fraction-static", fraction),
+    ]
+
+
+def test_bytes_are_told_in_gib_to_a_tenth() -> None:
+    rng = random.Random(SEED)  # noqa: S311 - a seed that repeats
+    given = [0, GIB, -GIB // 2, *(rng.randrange(-30 * GIB, 300 * GIB) for _ in range(50))]
+    texts = evaluate(
+        f'map (import {ROOT}/nix/memory/words.nix {{ inherit lib; }}).gib (builtins.fromJSON "{given}")'
+    )
+    assert texts[:3] == ["0.0", "1.0", "-0.5"]
+    for value, text in zip(given, texts, strict=True):
+        assert len(text.partition(".")[2]) == 1, (SEED, text)
+        assert float(text) == pytest.approx(value / GIB, abs=0.0501), SEED
