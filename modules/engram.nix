@@ -57,12 +57,13 @@ in
   };
 
   config = {
-    host.files = mkIf (config.host.platform != "none" && cfg.enable) {
+    host.files = mkIf (config.host.platform != "none" && cfg.enable) ({
       "/etc/tmpfiles.d/zz-sparkserve.conf".text = "d ${cfg.directory} 0755 root root -\n";
+    } // lib.optionalAttrs (config.fleet.topology != "single") {
       # Without it a rank starts before the disk is there, and finds no pack.
       "/etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-engram.conf".text =
         render { Unit.RequiresMountsFor = cfg.directory; };
-    };
+    });
     assertions = [
       {
         assertion = cfg.offload == "nvme";

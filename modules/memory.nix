@@ -5,6 +5,8 @@ let
   inherit (lib) mkDefault mkIf mkOption types;
   cfg = config.memory;
   onHost = config.host.platform != "none";
+  # A node alone has no unit of a rank.
+  beforeRank = onHost && cfg.prepareLoad && config.fleet.topology != "single";
   render = import ./types/unit.nix lib;
   shmLimit = 16384;
   jobs = toString cfg.compileJobs;
@@ -52,7 +54,7 @@ in
     host.mask = mkIf (onHost && cfg.swap == "off") [ "swap.img.swap" ];
     engine.env = mkIf onHost { MAX_JOBS = mkDefault jobs; };
 
-    host.units = mkIf (onHost && cfg.prepareLoad) {
+    host.units = mkIf beforeRank {
       "sparkserve-memory.service" = render {
         Unit = {
           Description = "sparkserve: an empty page cache and whole blocks of memory before a load";
@@ -71,7 +73,7 @@ in
       };
     };
 
-    host.files = mkIf (onHost && cfg.prepareLoad) {
+    host.files = mkIf beforeRank {
       "/etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-memory.conf".text = render {
         Unit = {
           # A oneshot is over when it is done, so each start of the rank starts it again.

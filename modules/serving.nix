@@ -64,7 +64,8 @@ in
     };
   };
 
-  config.host.files = mkIf onHost {
+  # A node alone has no unit of a rank.
+  config.host.files = mkIf (onHost && config.fleet.topology != "single") {
     "/etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-serving.conf".text = render {
       Service = {
         # RDMA pins what it sends. With the usual 8 MiB registration fails, and the other rank blames the network.

@@ -79,6 +79,11 @@ in
 
     assertions = [
       {
+        # Without clients a line of exports is for everybody.
+        assertion = config.fleet.topology != "single";
+        message = "weights.source = \"nfs\" for a fleet of one node, which gives its weights to nobody: use \"local\"";
+      }
+      {
         assertion = rank == 0 || head != [ ];
         message =
           "weights.source = \"nfs\", but ${config.node.name} has no cable to the head: use \"local\", or a topology where "

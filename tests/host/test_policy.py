@@ -121,3 +121,11 @@ def test_a_lost_clock_comes_back_within_a_minute() -> None:
         assert any("--lock-gpu-clocks=0,2000" in line for line in commands)
         # A unit that remained active would not be started again.
         assert not any("RemainAfterExit" in line for line in settings(plan, "sparkserve-clocks.service"))
+
+
+def test_a_spark_alone_has_nothing_for_the_unit_of_a_rank() -> None:
+    (plan,) = evaluated.plans(ROOT / "tests/policy/hosts")["alone"].values()
+    assert "/etc/sysctl.d/zz-sparkserve.conf" in plan["host"]["files"]
+    named = [*plan["host"]["files"], *plan["host"]["units"]]
+    assert [name for name in named if "sparkserve-rank" in name] == []
+    assert [text for text in plan["host"]["units"].values() if "sparkserve-rank" in text] == []
