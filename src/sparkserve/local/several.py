@@ -160,7 +160,8 @@ def _build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
 
     begin = time.monotonic()
     engine = found[0].engine
-    fetch.fetch([*BUILDER, "node", engine.package, engine.model], [], None)
+    guard = ["cc"] if found[0].guard else []  # it is compiled here
+    fetch.fetch([*BUILDER, "node", *guard, engine.package, engine.model], [], None)
     seconds["pins"] = time.monotonic() - begin
     begin = time.monotonic()
     nodes = [plan.node.name for plan in found]
