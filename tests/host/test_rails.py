@@ -11,13 +11,15 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import evaluated
 import pytest
 
-from sparkserve import nix
+from sparkserve import nix, plan
 
 ROOT = Path(__file__).parents[2]
 STRIPES = 2  # functions of a port of a ConnectX-7 in a Spark
 FLEETS = 60
+SHAPES = {(2, 1): "pair", (3, 3): "triangle", (4, 4): "ring"}  # nodes, pairs
 DICE = random.Random()  # noqa: S311 - each run tries other fleets; a failure prints its fleet
 
 Fleet = dict[str, Any]
@@ -110,6 +112,50 @@ def test_both_ends_say_the_same() -> None:
         }
         assert seen == {(peer, there, rank, here, *rest) for rank, here, peer, there, *rest in seen}, fleet
         assert seen
+
+
+def test_random_fleets_pass_all_rules_and_are_plans(tmp_path: Path) -> None:
+    """Through every module: no rule refuses a cabling that is right, and the plans are of their schema."""
+    wanted = {}
+    for number in range(6):
+        fleet = random_fleet()
+        count, pairs = len(fleet["names"]), len(set(fleet["pairs"]))
+        topology = "switched" if fleet["topology"] == "switched" else SHAPES[count, pairs]
+        given = fleet["fabric"]
+        nodes = [{"name": name, "address": f"192.168.7.{n + 1}"} for n, name in enumerate(fleet["names"])]
+        options = {
+            "fleet": {"topology": topology, "nodes": nodes},
+            "fabric": given,
+            "serving": {"model": "smollm2-135m"},
+            "host": {"platform": "dgx-os"},
+        }
+        folder = tmp_path / f"fleet-{number}"
+        folder.mkdir()
+        (folder / "fleet.nix").write_text(f"builtins.fromJSON ''{json.dumps(options)}''")
+        wanted[folder.name] = len(given["switchPorts"] if topology == "switched" else fleet["pairs"])
+    for name, plans in evaluated.plans(tmp_path).items():
+        parsed = [plan.parse(value) for value in plans.values()]
+        rails = {link.rail for each in parsed if each.fabric for link in each.fabric.links}
+        assert len(rails) == wanted[name]
+
+
+def test_a_site_with_networks_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site/fleet.nix").write_text(
+        """{
+          fleet.topology = "pair";
+          fleet.nodes = [ { name = "a"; address = "10.0.0.1"; } { name = "b"; address = "10.0.0.2"; } ];
+          serving.model = "smollm2-135m";
+          fabric.cables = [
+            { from = "b.1"; to = "a.1"; subnets = [ "172.20.5.0/24" "172.20.9.0/24" ]; }
+          ];
+        }"""
+    )
+    links = evaluated.plans(tmp_path)["site"]["b"]["fabric"]["links"]
+    assert [(link["interface"], link["address"], link["peers"]) for link in links] == [
+        ("enp1s0f1np1", "172.20.5.2", [{"rank": 0, "address": "172.20.5.1"}]),
+        ("enP2p1s0f1np1", "172.20.9.2", [{"rank": 0, "address": "172.20.9.1"}]),
+    ]
 
 
 def network(link: dict[str, Any]) -> str:
