@@ -11,11 +11,17 @@ from typing import TYPE_CHECKING
 import pytest
 from fabric_host import Host, fabric, golden
 
+from sparkserve import commands, runner
 from sparkserve.cli.main import main
+from sparkserve.commands import Safety
 from sparkserve.errors import SparkserveError
 from sparkserve.fabric import check, host
+from sparkserve.local import several, triangle
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from sparkserve.commands import Command
     from sparkserve.fabric.check import Difference
     from sparkserve.plan import Link, Peer, Plan
 
@@ -200,3 +206,39 @@ def ended(arguments: list[str]) -> int:
 def test_a_single_node_has_no_cables(tmp_path: Path) -> None:
     with pytest.raises(SparkserveError, match="topology single"):
         found(golden("local-single")[0], tmp_path)
+
+
+def test_a_laptop_fleet_is_asked_node_by_node(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each way that a node answers: as planned, with a difference, not at all, and of an older version."""
+    names = [f"node-{n}" for n in range(4)]
+    line = commands.check_fabric().line()
+    wrong = {"where": NAME, "expected": "a signal", "found": "no signal", "do": "Plug it in."}
+
+    class Silent(runner.Recorded):
+        def run(self, node: str, command: Command, *, feed: Sequence[str] | None = None) -> runner.Result:
+            if node == "node-2":
+                raise SparkserveError(
+                    "NODE.UNREACHABLE", expected="ssh", found="no route", where=node, do="Look."
+                )
+            return super().run(node, command, feed=feed)
+
+    answers: dict[tuple[str, str] | str, runner.Result] = {
+        ("node-0", line): runner.Result(0, '{"node-0": []}'),
+        ("node-1", line): runner.Result(63, json.dumps({"node-1": [wrong]})),
+        ("node-3", line): runner.Result(2, "", "Usage: sparkserve\nError: No such command 'fabric'.\n"),
+    }
+    asked = Silent(answers, allow=Safety.READS_HOSTS)
+    monkeypatch.setattr(several, "exists", lambda fleet: True)
+    monkeypatch.setattr(several, "connect", lambda there: asked)
+    monkeypatch.setattr(triangle, "load", lambda fleet: SimpleNamespace(nodes=names))
+    assert ended(["fabric", "check", "local-triangle"]) == 63
+    rows = [line.split()[0] for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == ["node-1", "node-2", "node-3"]
+    assert ended(["fabric", "check", "local-triangle", "--json"]) == 63
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["node-0"] == []
+    assert printed["node-1"] == [wrong]
+    assert printed["node-2"][0]["found"] == "no route"
+    assert printed["node-3"][0]["found"] == "Error: No such command 'fabric'."
