@@ -6,6 +6,7 @@ evidence of a verdict, and makes a bundle: what all checks asked for is what all
 
 from __future__ import annotations
 
+import itertools
 import os
 import stat
 import subprocess
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SCHEMA = "sparkserve.facts/1"
-MOST = 8 << 20  # bytes of one answer; a log may be endless
+MOST = 1 << 20  # bytes of one answer, and of the end of a log, which may be endless
+_PIECE = 64 << 10
 SECONDS = 20  # nvidia-smi blocks for minutes when memory is out (mia 7.4)
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -165,13 +167,18 @@ class Live(Facts):
 def _read(path: str) -> str:
     # Not a device, not a FIFO: opening one can act, or wait for ever.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    with open(descriptor, "rb") as file:  # noqa: PTH123 - a descriptor
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
+        seen = os.fstat(descriptor)
+        if not stat.S_ISREG(seen.st_mode):
             raise ValueError("not a file")
-        size = os.fstat(descriptor).st_size
-        if size > MOST:
-            file.seek(size - MOST)
-        return file.read(MOST).decode(errors="replace")
+        # In small pieces: /proc/sys answers a read of some megabytes with ENOMEM.
+        pieces = iter(lambda: file.read(_PIECE), b"")
+        first = b"".join(itertools.islice(pieces, MOST // _PIECE))
+        if seen.st_size <= MOST:
+            return first.decode(errors="replace")
+        # A log: how it began, and what came last.
+        file.seek(-MOST, os.SEEK_END)
+        return (first + b"\n" + b"".join(itertools.islice(pieces, MOST // _PIECE))).decode(errors="replace")
 
 
 class Recorded(Facts):

@@ -130,8 +130,8 @@ class Node:
     def cmdline(self) -> list[str]:
         """The words of the kernel's command line."""
         words = self.text("/proc/cmdline").split()
-        if not any(word.startswith(("root=", "BOOT_IMAGE=")) for word in words):
-            raise Unknown("/proc/cmdline has neither root= nor BOOT_IMAGE=")
+        if not words or not all(re.fullmatch(r"[\x21-\x7e]+", word) for word in words):
+            raise Unknown("/proc/cmdline is empty or no text")
         return words
 
     def meminfo(self, key: str) -> int:

@@ -7,11 +7,11 @@ import re
 HIDDEN = "***"
 _TOKEN = re.compile(r"\b(hf_|ghp_|github_pat_|tskey-|glpat-|xox[bp]-|sk-)[A-Za-z0-9_-]{8,}")
 _BEARER = re.compile(r"(?i)\b(bearer\s+)\S+")
-# `password: x` in netplan, `--api-key x` in a command line (words end with NUL there), `X_TOKEN=x`.
-_NAMED = re.compile(
-    r"(?i)([A-Za-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|psk|private[_-]?key)"
-    r"(?:\"?\s*[:=]\s*|\x00|[ \t]+))(\"[^\"]*\"|'[^']*'|[^\s\x00]+)"
-)
+_WORDS = "(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|psk|private[_-]?key)"
+# `password: x` in netplan, `X_TOKEN=x`, and the next word of a command line, where words end with NUL. What
+# comes before the word may not be matched too: a log can have a line of megabytes, tried at each place.
+_NAMED = re.compile(rf"(?i)({_WORDS}(?:\"?\s{{0,4}}[:=]\s{{0,4}}|\x00))(\"[^\"]*\"|'[^']*'|[^\s\x00]+)")
+_OPTION = re.compile(rf"(?i)((?<=-){_WORDS}[ \t]{{1,4}})(\S+)")
 _PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S)
 # Options of the engine that end in a word of secrets and hold a number.
 _NUMBER = re.compile(r"\d+(\.\d+)?")
@@ -22,4 +22,6 @@ def redact(text: str) -> str:
     text = _PRIVATE.sub(HIDDEN, text)
     text = _BEARER.sub(rf"\g<1>{HIDDEN}", text)
     text = _TOKEN.sub(HIDDEN, text)
-    return _NAMED.sub(lambda m: m[0] if _NUMBER.fullmatch(m[2]) else m[1] + HIDDEN, text)
+    for pattern in (_NAMED, _OPTION):
+        text = pattern.sub(lambda m: m[0] if _NUMBER.fullmatch(m[2]) else m[1] + HIDDEN, text)
+    return text

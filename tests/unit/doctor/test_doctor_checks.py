@@ -41,17 +41,31 @@ def test_finding_and_fix_are_said(id: str) -> None:
     assert "\n" not in lines[0]
 
 
-def test_selftest_sees_a_blind_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = all_checks()
-    blind = checks["FABRIC.MTU"]
+def test_selftest_sees_a_blind_check() -> None:
+    blind = all_checks()["FABRIC.MTU"]
+    judge = blind.judge
     object.__setattr__(blind, "judge", lambda _: Verdict("pass"))
     try:
-        assert any("FABRIC.MTU" in each for each in selftest.problems()[0])
+        wrong = selftest.problems()[0]
     finally:
-        monkeypatch.undo()
-        from sparkserve.doctor.checks import fabric
+        object.__setattr__(blind, "judge", judge)
+    assert [each for each in wrong if each.startswith("FABRIC.MTU: pass became pass")]
 
-        object.__setattr__(blind, "judge", fabric.mtu)
+
+def test_selftest_sees_a_check_that_minds_the_condition_of_another() -> None:
+    eager = all_checks()["FABRIC.FLAPS"]
+    judge = eager.judge
+
+    def both(n: Node) -> Verdict:
+        own = judge(n)
+        return own if own.status == "fail" else all_checks()["FABRIC.MTU"].judge(n)
+
+    object.__setattr__(eager, "judge", both)
+    try:
+        wrong = selftest.problems()[0]
+    finally:
+        object.__setattr__(eager, "judge", judge)
+    assert [each for each in wrong if each.startswith("FABRIC.MTU: ") and "FABRIC.FLAPS" in each]
 
 
 def test_selftest_sees_an_id_without_a_fixture(monkeypatch: pytest.MonkeyPatch) -> None:
