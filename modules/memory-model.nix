@@ -49,7 +49,8 @@ in
       example = true;
       description = ''
         Whether the engine scores a chunk against what is before it in parts of at most 2 GiB. Without it 1024 x 1048576
-        tokens take 15 GB at once, on every rank.
+        tokens take 15 GB at once, on every rank. It tells what the engine can, and makes no engine do it: SGLang 0.5.23
+        scores in parts where DeepGEMM runs, and a Spark's engine is not built yet.
         Changes: memory.
       '';
     };
@@ -116,9 +117,9 @@ in
     {
       assertion = model.room cfg.staticPercent >= model.caches;
       message =
-        "engine.staticPercent = ${toString cfg.staticPercent} leaves ${gib (model.room cfg.staticPercent)} GiB for caches, "
-        + "and engine.kvTokens = ${toString cfg.kvTokens} needs ${gib model.caches}: SGLang would cut it: raise the one or "
-        + "lower the other";
+        "engine.staticPercent = ${toString cfg.staticPercent} leaves ${gib (model.room cfg.staticPercent)} GiB for "
+        + "caches, and engine.kvTokens = ${toString cfg.kvTokens} needs ${gib model.caches}: SGLang would cut it: raise "
+        + "the one or lower the other";
     }
   ];
 }

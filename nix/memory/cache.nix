@@ -20,7 +20,8 @@ in
   # Slots of the window cache: what each running request may hold, two chunks in flight, and for each request four ends
   # of prefixes that later requests may go on from.
   slots = { running, chunk }:
-    align (running * (window + 128 * verified + page + 2 * verified) + 2 * chunk + page + 4 * running * (window + page)) page;
+    align (running * (window + 128 * verified + page + 2 * verified) + 2 * chunk + page
+      + 4 * running * (window + page)) page;
   windows = slots: slots * row 1 * (layers + 1);
 
   # An open pair of tokens per request in each ratio-2 owner: 8 places, value and gate in FP32.

@@ -5,7 +5,8 @@ let
   profile = import (../../modules/profiles + "/${config.serving.model}.nix");
   # NCCL reads what is not a number as not given; these are its own values then.
   number = name: default:
-    let text = engine.env.${name} or ""; in if builtins.match "[0-9]+" text == null then default else builtins.fromJSON text;
+    let text = engine.env.${name} or "";
+    in if builtins.match "[0-9]+" text == null then default else builtins.fromJSON text;
   given = {
     tp = lib.length fleet.nodes;
     head = node.rank == 0;

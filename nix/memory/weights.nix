@@ -13,8 +13,7 @@ let
 
   # Heads come in groups that no two ranks share, and a rank needs a number of heads that the kernels know.
   perGroup = shapes.heads / shapes.groups;
-  pad = groups:
-    if builtins.elem (groups / tp * perGroup) shapes.localHeads || groups > 64 * tp then groups else pad (groups + tp);
+  pad = groups: if builtins.elem (groups / tp * perGroup) shapes.localHeads then groups else pad (groups + tp);
   groups = pad (align shapes.groups tp) / tp;
   # SGLang pads the vocabulary to 64 rows, and to whole rows for each rank.
   rows = align vocab (64 * tp) / tp;
