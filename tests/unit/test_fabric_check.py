@@ -161,6 +161,13 @@ def test_a_host_that_shows_nothing(tmp_path: Path) -> None:
     assert {each.found.split(",")[0] for each in found(PLAN, tmp_path)} == {"no interface", "none"}
 
 
+def test_a_host_without_ping_says_so_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Host(tmp_path, PLAN)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    differences = check.differences(PLAN, host.read(tmp_path), check.ping(PLAN))
+    assert [(each.where, each.found) for each in differences] == [("ping", "none")]
+
+
 def test_ping_sends_whole_packets(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[list[str]] = []
 

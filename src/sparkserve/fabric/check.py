@@ -33,7 +33,7 @@ class Difference(NamedTuple):
 def differences(plan: Plan, facts: Facts, reaches: Callable[[Link, Peer], str | None]) -> list[Difference]:
     """What is not as planned. `reaches` says what went wrong on the way to a peer, None for nothing.
 
-    Raises `GROUP.STATE` for the plan of a single node.
+    It may raise FileNotFoundError when it has no program to ask with; no peer is asked then. Raises `GROUP.STATE` for the plan of a single node.
     """
     planned = fabric(plan)
     found = list(_management(planned.management, facts))
@@ -44,11 +44,15 @@ def differences(plan: Plan, facts: Facts, reaches: Callable[[Link, Peer], str | 
         whole += [] if wrong else [(link, peer) for peer in link.peers]
     found += _sysctls(plan, facts)
     # Only over interfaces that are as planned: what is wrong with others is said already.
-    if whole:
-        with ThreadPoolExecutor(len(whole)) as pool:
-            answers = pool.map(lambda way: reaches(*way), whole)
+    with ThreadPoolExecutor(len(whole) or 1) as pool:
+        answers = pool.map(lambda way: reaches(*way), whole)
+        try:
             for (link, peer), answer in zip(whole, answers, strict=True):
                 found += _unreached(plan, link, peer, answer)
+        except FileNotFoundError:
+            found.append(
+                Difference("ping", "this program", "none", "Install it: apt-get install iputils-ping.")
+            )
     return found
 
 
@@ -158,7 +162,7 @@ def ping(plan: Plan) -> Callable[[Link, Peer], str | None]:
         argv = ["ping", "-q", "-c", "2", "-i", "0.2", "-W", "2", "-M", "do", "-s", size, "-I", link.interface]
         try:
             done = subprocess.run([*argv, str(peer.address)], capture_output=True, text=True, timeout=10)
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired as error:
             return str(error)
         return None if done.returncode == 0 else done.stderr.strip() or "none"
 
