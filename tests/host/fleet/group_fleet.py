@@ -93,7 +93,8 @@ def real(copy: Copy) -> Iterator[Real]:
     with inside(copy):
         found = plans.load(FLEET)
         engine = found[0].engine
-        fetch.fetch(["stage0", "base", "tools", "harness", "node", engine.package, engine.model], [], None)
+        builder = ["stage0", "base", "tools", "harness", "node", "cc"]
+        fetch.fetch([*builder, engine.package, engine.model], [], None)
         names = [plan.node.name for plan in found]
         built = addressed(nix.build([plans.host(plan) for plan in found]))
         try:
