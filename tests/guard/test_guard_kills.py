@@ -55,6 +55,14 @@ def test_below_the_stated_rate_the_floor_is_never_reached(world: World, steady: 
     assert level.floor * MIB <= killed.available_kib < level.line * MIB
     assert killed.words().endswith(f"({'steady' if steady else 'startup'})")
     assert "The engine was killed: MemAvailable " in world.said()
+    assert world.dead(5)
+    killed = world.until(lambda s: s.kill and s.kill.gone_ms is not None).kill
+    assert world.guard is not None
+    world.guard.kill()
+    world.guard.wait()
+    world.start()
+    pid = world.guard.pid
+    assert world.until(lambda s: s.pid == pid).kill == killed
 
 
 def test_what_stays_above_the_line_is_left_alone(world: World) -> None:
@@ -104,6 +112,14 @@ def test_memory_that_cannot_be_read_kills_and_ends_the_guard(world: World, text:
     killed = world.until(lambda s: s.kills).kill
     assert killed is not None
     assert killed.words() == "the memory guard killed its engine: MemAvailable cannot be read"
+    # The next one ends too, and forgets nothing.
+    world.start()
+    assert world.guard is not None
+    assert world.ended()[0] == 1
+    found = world.state()
+    assert (found.pid, found.kills) == (world.guard.pid, 1)
+    assert found.kill is not None
+    assert found.kill.words() == killed.words()
 
 
 def test_without_an_engine_nothing_is_counted_and_the_next_one_is_killed(world: World) -> None:

@@ -81,6 +81,7 @@ int main(int argc, char **argv) {
     options_parse(argc, argv, &options);
     if (options.simulate) return simulate(&options);
     cgroup_set(&options);
+    state.now_ms = clock_ms(CLOCK_MONOTONIC);
     if (!report_open(options.state, &state) || !flags_open(options.flags)) {
         report_line("<3>The state file or the flags file cannot be opened.");
         return 3;

@@ -64,9 +64,23 @@ static void levels(const char *phase, const struct level *level) {
 }
 
 /* The number after `key` in what an earlier guard wrote; -1 when there is none. */
-static int64_t earlier(const char *key) {
-    const char *at = strstr(text, key);
+static int64_t earlier(const char *from, const char *key) {
+    const char *at = strstr(from, key);
     return at == NULL || at[strlen(key)] < '0' || at[strlen(key)] > '9' ? -1 : atoll(at + strlen(key));
+}
+
+/* Its last kill: why the engine is gone must not be forgotten with the guard that ended over it. */
+static struct kill earlier_kill(int64_t now_ms) {
+    const char *at = strstr(text, "\"kill\":{");
+    if (at == NULL) return (struct kill){0};
+    return (struct kill){
+        .available = earlier(at, "\"available_kib\":"),
+        .unix_ms = earlier(at, "\"unix_ms\":"),
+        .began_ms = now_ms,
+        .gone_ms = earlier(at, "\"gone_ms\":"),
+        .phase = strstr(at, "\"phase\":\"steady\"") == NULL ? "startup" : "steady",
+        .level = {.floor = earlier(at, "\"floor_mib\":"), .line = earlier(at, "\"line_mib\":")},
+    };
 }
 
 bool report_open(const char *path, struct state *state) {
@@ -76,8 +90,9 @@ bool report_open(const char *path, struct state *state) {
     fcntl(STDERR_FILENO, F_SETFL, fcntl(STDERR_FILENO, F_GETFL) | O_NONBLOCK);
     ssize_t size = pread(file, text, SIZE - 1, 0);
     text[size < 0 ? 0 : size] = '\0';
-    state->lowest = earlier("\"low_water_kib\":");
-    state->kills = earlier("\"kills\":");
+    state->lowest = earlier(text, "\"low_water_kib\":");
+    state->kills = earlier(text, "\"kills\":");
+    state->kill = earlier_kill(state->now_ms);
     if (state->kills < 0) state->kills = 0;
     return true;
 }
