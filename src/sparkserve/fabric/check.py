@@ -33,7 +33,8 @@ class Difference(NamedTuple):
 def differences(plan: Plan, facts: Facts, reaches: Callable[[Link, Peer], str | None]) -> list[Difference]:
     """What is not as planned. `reaches` says what went wrong on the way to a peer, None for nothing.
 
-    It may raise FileNotFoundError when it has no program to ask with; no peer is asked then. Raises `GROUP.STATE` for the plan of a single node.
+    It may raise FileNotFoundError when it has no program to ask with; no peer is asked then. Raises
+    `GROUP.STATE` for the plan of a single node.
     """
     planned = fabric(plan)
     found = list(_management(planned.management, facts))
