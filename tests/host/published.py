@@ -233,7 +233,8 @@ def evaluate(expression: str) -> Any:
 
 def values() -> list[float]:
     """What the model says of each case, in their order."""
-    return evaluate(f"[ {' '.join(f'({case.expression})' for case in CASES)} ]")
+    found: list[float] = evaluate(f"[ {' '.join(f'({case.expression})' for case in CASES)} ]")
+    return found
 
 
 def _number(value: float) -> str:

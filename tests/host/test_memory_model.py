@@ -107,9 +107,8 @@ def test_more_of_anything_never_takes_less(name: str) -> None:
     for _ in range(30):
         less, other = inputs(rng), inputs(rng)
         more = {**less, "nccl": dict(less["nccl"])}
-        part = (lambda x: x) if name in GROWING else (lambda x: x["nccl"])
-        part(more)[name] = max(part(less)[name], part(other)[name])
-        part(less)[name] = min(part(less)[name], part(other)[name])
+        low, high, drawn = (each if name in GROWING else each["nccl"] for each in (less, more, other))
+        low[name], high[name] = sorted((low[name], drawn[name]))
         pairs += [less, more]
     found = models(pairs)
     grown = 0

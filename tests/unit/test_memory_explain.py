@@ -58,7 +58,7 @@ def test_equal_nodes_are_one_and_the_head_is_its_own() -> None:
 
 
 def test_the_rows_add_up_to_the_memory_of_a_spark() -> None:
-    for fleet in ("tp3-triangle", "tp4-switched"):
+    for fleet in ("tp3-triangle", "tp4-ring", "tp4-switched"):
         for each in explain.collect(parsed(fleet)):
             *terms, start, serve = explain.rows(each.memory)
             numbers = {row[0]: int(row[2].replace(",", "")) for row in terms}
