@@ -155,6 +155,9 @@ def test_formulas_written_a_second_time() -> None:
         assert terms["windows"] == ceil(slots / 256) * 256 * 585 * 41 + pairs, SEED
         scores = 14 * chunk * one["context"]
         assert terms["indexer"] == (min(scores, 2 << 30) if one["chunkedIndexer"] else scores), SEED
+        assert terms["chunk"] == chunk * 3 * (1 << 18), SEED
+        sizes = {n for n in (*range(1, 9), *range(10, 33, 2), *range(40, 65, 4)) if n <= running} | {running}
+        assert terms["graphs"] == (58 + 42 * len(sizes)) * GIB // 100, SEED
         connection = (512 << 10) + nccl["ll128Bytes"] + nccl["simpleBytes"]
         assert terms["nccl"] == (8 * nccl["channels"] + 12) * connection, SEED
         # Each value of a routed expert is half a byte, and 32 have a byte of scale.
