@@ -65,7 +65,7 @@ class World:
         self.folder = folder
         self.cgroup = cgroup or folder / "engine"
         self._real = cgroup is not None
-        self._kill_ms = kill_ms
+        self.kill_ms = kill_ms
         self.flags = folder / flags.NAME
         self.state_file = folder / "guard.json"
         self.meminfo = folder / "meminfo"
@@ -89,7 +89,7 @@ class World:
         """Start the guard."""
         argv = [self.program, "--startup", str(startup), "--steady", str(steady), *more]
         argv += ["--closest", str(CLOSEST_MS)] if "--closest" not in more else []
-        argv += ["--kill", str(self._kill_ms), "--state", str(self.state_file), "--flags", str(self.flags)]
+        argv += ["--kill", str(self.kill_ms), "--state", str(self.state_file), "--flags", str(self.flags)]
         argv += ["--cgroup", str(self.folder / "nowhere"), "--cgroup", str(self.cgroup)]
         argv += ["--meminfo", str(self.meminfo)]
         environment = {"NOTIFY_SOCKET": str(self.folder / "notify")}

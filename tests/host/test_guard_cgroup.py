@@ -8,10 +8,11 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from guard_world import MIB, STARTUP, STEADY, World
+from guard_world import MIB, STARTUP, STEADY, Levels, World
 
 from sparkserve import plan as plans
 from sparkserve.guard import cgroup
@@ -20,7 +21,6 @@ from sparkserve.local import cgroups
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytest_plugins = ("guard_fixtures",)
 
@@ -34,6 +34,12 @@ while True:
         os._exit(0)
     time.sleep(0.001)
     while os.waitpid(-1, os.WNOHANG)[0]: pass
+"""
+
+TAKES = """
+held = []
+for _ in range(300):
+    held.append(bytearray(b"x" * (16 << 20)))
 """
 
 
@@ -85,6 +91,33 @@ def test_nothing_of_the_engine_is_left(real: World, readable: bool) -> None:
     assert forks.wait(5) == -9
     assert processes(real) == []
     assert found.kills == 1
+
+
+def available() -> int:
+    """This machine's MemAvailable in KiB."""
+    text = Path("/proc/meminfo").read_text()
+    return int(text.split("MemAvailable:")[1].split()[0])
+
+
+def test_a_process_that_takes_real_memory_is_killed_before_the_floor(real: World) -> None:
+    """As fast as one process can: 1 to 3 GiB/s. Others on this machine may take some too."""
+    line = available() // MIB - 400
+    level = Levels(line - 400, line, 250)
+    real.meminfo, real.kill_ms = Path("/proc/meminfo"), 25
+    real.start(level, level._replace(interval=2000))
+    real.until(lambda s: s.reach)
+    argv = [real.program, "--enter", str(real.cgroup), sys.executable, "-c", TAKES]
+    taker = subprocess.Popen(argv)
+    real.processes.append(taker)
+    least = available()
+    while taker.poll() is None:
+        least = min(least, available())
+    assert taker.returncode == -9
+    assert least >= level.floor * MIB
+    killed = real.until(lambda s: s.kill and s.kill.gone_ms is not None).kill
+    assert killed is not None
+    assert killed.available_kib is not None
+    assert level.floor * MIB < killed.available_kib < level.line * MIB
 
 
 def test_a_cgroup_that_was_made_anew_is_found_again(real: World) -> None:
