@@ -122,6 +122,16 @@ def test_memory_that_cannot_be_read_kills_and_ends_the_guard(world: World, text:
     assert found.kill.words() == killed.words()
 
 
+def test_an_engine_that_it_cannot_kill_ends_the_guard(world: World) -> None:
+    """Its supervisor ends it then (tests/unit/test_group_guard.py)."""
+    world.start()
+    world.hold(flags.ENGINE)
+    assert world.until(lambda s: s.engine).reach is False
+    world.available(STARTUP.line * MIB - 1)
+    code, said = world.ended()
+    assert (code, "The engine's cgroup is not there" in said) == (1, True)
+
+
 def test_without_an_engine_nothing_is_counted_and_the_next_one_is_killed(world: World) -> None:
     world.available(STARTUP.line * MIB - 1)
     world.start()

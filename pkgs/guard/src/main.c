@@ -38,7 +38,7 @@ static void look(const struct options *options, struct state *state) {
     state->level = steady ? &options->steady : &options->startup;
 }
 
-/* SIGKILL before anything else is done or said. */
+/* SIGKILL before anything is written or said; only whether there is somebody is read before. */
 static void kill_engine(struct state *state) {
     bool there = cgroup_populated();
     cgroup_kill();
@@ -56,7 +56,7 @@ static void kill_engine(struct state *state) {
     report_kill(state);
 }
 
-/* One sample and what follows from it. False when memory cannot be read: then nothing must run here. */
+/* One sample and what follows from it. False when it cannot guard: then nothing may run here. */
 static bool turn(const struct options *options, struct state *state, int meminfo) {
     state->now_ms = clock_ms(CLOCK_MONOTONIC);
     look(options, state);
@@ -72,7 +72,10 @@ static bool turn(const struct options *options, struct state *state, int meminfo
     }
     state->reach = cgroup_there();
     report_state(state);
-    return state->available >= 0;
+    if (state->available < 0) report_line("<2>MemAvailable cannot be read; without a guard no engine may run.");
+    bool helpless = state->engine && !state->reach && state->available < state->level->line * KIB_PER_MIB;
+    if (helpless) report_line("<2>The engine's cgroup is not there; its supervisor ends it without a guard.");
+    return state->available >= 0 && !helpless;
 }
 
 int main(int argc, char **argv) {
@@ -103,6 +106,5 @@ int main(int argc, char **argv) {
         }
         sleep_until(state.now_ms + pause_ms(&options, &state));
     }
-    report_line("<2>MemAvailable cannot be read; without a guard no engine may run.");
     return 1;
 }

@@ -23,7 +23,8 @@ static const char HELP[] =
     "  --cgroup DIR          the engine's; repeat it for other places, the first that is there counts\n"
     "  --meminfo FILE        in place of /proc/meminfo; it is kept open, so write into it, in one write\n"
     "\n"
-    "Exit code 1: MemAvailable cannot be read, and the engine was killed. 2: wrong options. 3: a file.\n";
+    "Exit code 1: MemAvailable cannot be read, or the engine's cgroup is gone; the engine was killed, or its\n"
+    "supervisor ends it now. 2: wrong options. 3: a file.\n";
 
 static void refuse(const char *option, const char *found, const char *expected) {
     dprintf(STDERR_FILENO, "guard: %s: expected %s; found %s (guard --help)\n", option, expected, found);
