@@ -33,7 +33,11 @@ class Answer:
         """The form that `--json` prints."""
         about = {name: getattr(self.check, name) for name in ("id", "severity", "asks", "source")}
         verdict = {key: value for key, value in asdict(self.verdict).items() if value}
-        return about | verdict | {"fix": self.fix, "evidence": self.evidence}
+        if self.verdict.status == "fail":
+            verdict["fix"] = self.fix
+        else:
+            verdict.pop("fix", None)
+        return about | verdict | {"evidence": self.evidence}
 
 
 def judge(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ def test_finding_and_fix_are_said(id: str) -> None:
     assert lines[0].startswith(f"{answers[id].check.severity} {id}: expected ")
     assert lines[0].endswith(f"Fix: {answers[id].fix}")
     assert len(answers[id].fix) > 10
+    # A command to type, not a form to fill in.
+    assert not re.search(r"\b(INTERFACE|NAME|FILE|PID|UNITS?|PATH|ADDRESS|SHARD|RELEASE)\b", answers[id].fix)
     assert "\n" not in lines[0]
 
 

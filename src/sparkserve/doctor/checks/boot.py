@@ -38,7 +38,7 @@ def target(n: Node) -> Verdict:
     "warning",
     "owen 4.2 #9, owen 10 F6",
     fix="echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"${GRUB_CMDLINE_LINUX_DEFAULT//splash/}\"' | "
-    "sudo tee -a /etc/default/grub.d/zz-sparkserve.cfg && sudo update-grub, then reboot",
+    "sudo tee -a /etc/default/grub.d/95-local.cfg && sudo update-grub, then reboot",
     on="spark",
 )
 def splash(n: Node) -> Verdict:

@@ -38,10 +38,11 @@ def _containers(n: Node) -> list[tuple[str, str, bool]]:
     fix="docker update --restart=no NAME",
 )
 def restart(n: Node) -> Verdict:
-    wrong = [f"{name} ({policy})" for name, policy, _ in _containers(n) if policy not in ("no", "")]
-    return want(
-        not wrong, expected="restart policy no", found=", ".join(wrong) or "none", where="docker inspect"
-    )
+    again = {name: policy for name, policy, _ in _containers(n) if policy not in ("no", "")}
+    wrong = [f"{name} ({policy})" for name, policy in again.items()]
+    fix = f"docker update --restart=no {' '.join(again)}"
+    found = ", ".join(wrong) or "none"
+    return want(not wrong, expected="restart policy no", found=found, where="docker inspect", fix=fix)
 
 
 @check(
@@ -53,4 +54,5 @@ def restart(n: Node) -> Verdict:
 )
 def running(n: Node) -> Verdict:
     wrong = [name for name, _, runs in _containers(n) if runs]
-    return want(not wrong, expected="none", found=", ".join(wrong) or "none", where="docker ps")
+    fix = f"docker stop {' '.join(wrong)}, on every node that has them"
+    return want(not wrong, expected="none", found=", ".join(wrong) or "none", where="docker ps", fix=fix)

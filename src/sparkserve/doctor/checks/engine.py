@@ -230,7 +230,10 @@ def port_taken(n: Node) -> Verdict:
 )
 def orphan(n: Node) -> Verdict:
     foreign = [f"{pid}: {line[:80]}" for pid, line in n.engines().items() if not n.ours(pid)]
-    return want(not foreign, expected="none", found="; ".join(foreign) or "none", where="/proc/*/cmdline")
+    pids = " ".join(each.partition(":")[0] for each in foreign)
+    fix = f"sudo kill {pids}, and wait until MemAvailable is back; if they are in a container: docker stop"
+    found = "; ".join(foreign) or "none"
+    return want(not foreign, expected="none", found=found, where="/proc/*/cmdline", fix=fix)
 
 
 def _nccl(n: Node) -> set[str]:

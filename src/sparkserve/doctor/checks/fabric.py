@@ -45,7 +45,9 @@ def link(n: Node) -> Verdict:
         if state != "up":
             ranks = " and ".join(str(peer.get("rank")) for peer in each.get("peers", []))
             wrong.append(f"{each['interface']} (to rank {ranks}) is {state}")
-    return _all(wrong, "up", "all are up", "/sys/class/net/*/operstate")
+    names = " ".join(each.partition(" ")[0] for each in wrong)
+    fix = f"for i in {names}; do sudo ip link set $i up; done; then look at both ends, and reseat the cable"
+    return _all(wrong, "up", "all are up", "/sys/class/net/*/operstate", fix)
 
 
 @check(
@@ -85,7 +87,7 @@ def mtu(n: Node) -> Verdict:
     "Every cable runs at 200 Gbit/s: one that trained down halves all collectives and says nothing.",
     "warning",
     "issues B07, owen 3.1",
-    fix="reseat the cable at both ends; ethtool INTERFACE shows what each end offers",
+    fix="reseat the cable at both ends; sudo ethtool shows what each end offers",
     on="spark",
 )
 def speed(n: Node) -> Verdict:

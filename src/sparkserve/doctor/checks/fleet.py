@@ -52,12 +52,14 @@ def _same(n: Node, question: str, here: str, what: str) -> Verdict:
     live=True,
 )
 def ssh(n: Node) -> Verdict:
-    wrong = []
+    wrong, fix = [], []
     for name, address in _peers(n).items():
         code, out = n.answer(*SSH, address, TRUE)
         if code != 0:
             wrong.append(f"{name}: {' '.join(out.split())[-100:] or code}")
-    return want(not wrong, expected="all answer", found="; ".join(wrong) or "all answer", where="ssh")
+            fix.append(f"ssh-copy-id {address} && ssh {address} true")
+    found = "; ".join(wrong) or "all answer"
+    return want(not wrong, expected="all answer", found=found, where="ssh", fix="; ".join(fix))
 
 
 @check(

@@ -153,9 +153,10 @@ def driver(n: Node) -> Verdict:
 )
 def busy(n: Node) -> Verdict:
     foreign = [f"{name} ({pid})" for pid, name in _apps(n) if not n.ours(pid)]
-    return want(
-        not foreign, expected="ours only", found=", ".join(foreign) or "ours only", where="nvidia-smi"
-    )
+    pids = ",".join(each.rpartition("(")[2].rstrip(")") for each in foreign)
+    fix = f"ps -o pid,user,lstart,args -p {pids}; end them the way they were started"
+    found = ", ".join(foreign) or "ours only"
+    return want(not foreign, expected="ours only", found=found, where="nvidia-smi", fix=fix)
 
 
 @check(

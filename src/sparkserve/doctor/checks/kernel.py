@@ -10,7 +10,7 @@ from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
 
-GRUB = "/etc/default/grub.d/zz-sparkserve.cfg"
+GRUB = "/etc/default/grub.d/95-local.cfg"  # zz-sparkserve.cfg is the closure's
 STOPPED = "with the group stopped (./sparkserve down)"
 
 
@@ -62,9 +62,11 @@ def cma(n: Node) -> Verdict:
 )
 def release(n: Node) -> Verdict:
     planned = n.plan("host", "kernel", "release")
-    return want(
-        n.release() == planned, expected=planned, found=n.release(), where="/proc/sys/kernel/osrelease"
+    fix = (
+        f"sudo apt-get install linux-image-{planned} && sudo update-grub && sudo systemctl reboot, {STOPPED}"
     )
+    where = "/proc/sys/kernel/osrelease"
+    return want(n.release() == planned, expected=planned, found=n.release(), where=where, fix=fix)
 
 
 @check(

@@ -46,8 +46,8 @@ def _gids(n: Node, hca: str) -> Iterator[tuple[int, str]]:
             yield index, str(mapped)
 
 
-def _all(wrong: list[str], expected: str, good: str, where: str) -> Verdict:
-    return want(not wrong, expected=expected, found="; ".join(wrong) or good, where=where)
+def _all(wrong: list[str], expected: str, good: str, where: str, fix: str = "") -> Verdict:
+    return want(not wrong, expected=expected, found="; ".join(wrong) or good, where=where, fix=fix)
 
 
 @check(
@@ -131,7 +131,12 @@ def active(n: Node) -> Verdict:
 )
 def gid(n: Node) -> Verdict:
     wrong = [f"{hca} ({link['interface']}) has none" for hca, link in _hcas(n) if not list(_gids(n, hca))]
-    return _all(wrong, "one for each HCA", "all have one", f"{ROOT}/*/ports/1/gids")
+    names = " ".join(each.partition("(")[2].partition(")")[0] for each in wrong)
+    fix = (
+        f"./sparkserve down; for i in {names}; do sudo ip link set $i down; sudo ip link set $i up; done; "
+        "sudo netplan apply"
+    )
+    return _all(wrong, "one for each HCA", "all have one", f"{ROOT}/*/ports/1/gids", fix)
 
 
 @check(
@@ -145,12 +150,15 @@ def gid(n: Node) -> Verdict:
     on="spark",
 )
 def gid_address(n: Node) -> Verdict:
-    wrong = []
+    wrong, fix = [], ["./sparkserve down"]
     for hca, link in _hcas(n):
         found = [address for _, address in _gids(n, hca)]
         if found and str(link["address"]) not in found:
             wrong.append(f"{hca} has {' '.join(found)} and not {link['address']}")
-    return _all(wrong, "the plan's addresses", "all have them", f"{ROOT}/*/ports/1/gids")
+            fix += [f"sudo ip addr del {old}/{link['prefix']} dev {link['interface']}" for old in found]
+    fix.append("sudo netplan apply")
+    where = f"{ROOT}/*/ports/1/gids"
+    return _all(wrong, "the plan's addresses", "all have them", where, "; ".join(fix))
 
 
 @check(
@@ -253,7 +261,8 @@ def hairpin(n: Node) -> Verdict:
     names = [each.get("name") for each in n.plan("adapters")]
     if n.plan("fleet", "topology") != "ring" or "oneshot-collectives" not in names:
         raise NotApplicable("only one-shot collectives in a ring make the cards forward")
-    wrong = []
+    wrong: list[str] = []
+    fix: list[str] = []
     for hca, link in _hcas(n):
         pci = str(link["pci"])
         code, out = n.answer(
@@ -264,4 +273,8 @@ def hairpin(n: Node) -> Verdict:
             raise Unknown(f"devlink does not know hairpin_queue_size of {pci}")
         if int(found[1]) < 8192:
             wrong.append(f"{hca} has {found[1]}")
-    return _all(wrong, "8192", "all have 8192", "devlink dev param")
+            fix.append(
+                f"sudo devlink dev param set pci/{pci} name hairpin_queue_size value 8192 cmode driverinit"
+            )
+            fix.append(f"sudo devlink dev reload pci/{pci}")
+    return _all(wrong, "8192", "all have 8192", "devlink dev param", " && ".join(fix))

@@ -83,4 +83,7 @@ def secrets(n: Node) -> Verdict:
         raise NotApplicable("this is not run from a checkout")
     names = n.run("git", "-C", n.checkout, "ls-files").splitlines()
     wrong = [name for name in names if _SECRET_NAME.search(name)]
-    return want(not wrong, expected="none", found=" ".join(wrong[:5]) or "none", where="git ls-files")
+    fix = f"git rm --cached {' '.join(wrong)}, then change that secret: git keeps what was committed"
+    return want(
+        not wrong, expected="none", found=" ".join(wrong[:5]) or "none", where="git ls-files", fix=fix
+    )

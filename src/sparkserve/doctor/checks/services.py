@@ -93,16 +93,17 @@ def masked(n: Node) -> Verdict:
     fix="journalctl -b -u UNIT; then ./sparkserve up, or bin/activate of the closure",
 )
 def units(n: Node) -> Verdict:
-    wrong = []
+    wrong = {}
     for name in n.plan("host", "units"):
         if not re.fullmatch(r"[A-Za-z0-9_.:-]+[.](service|timer|mount|socket|path)", name):
             continue
         load, active, _ = _state(n, name)
         if load != "loaded" or active == "failed":
-            wrong.append(f"{name} is {load if load != 'loaded' else active}")
-    return want(
-        not wrong, expected="loaded, not failed", found="; ".join(wrong) or "all good", where="systemd"
-    )
+            wrong[name] = load if load != "loaded" else active
+    found = "; ".join(f"{name} is {state}" for name, state in wrong.items()) or "all good"
+    fix = "; ".join(f"journalctl -b -u {name}" for name in wrong)
+    fix += "; then sudo /nix/var/nix/profiles/sparkserve/bin/activate"
+    return want(not wrong, expected="loaded, not failed", found=found, where="systemd", fix=fix)
 
 
 @check(

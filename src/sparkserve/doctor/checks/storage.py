@@ -97,14 +97,17 @@ def engram_ram(n: Node) -> Verdict:
     "A weights mount is hard: a soft one gives errors, or zeros, when the head is away for a moment.",
     "error",
     "knapcio 8.1, mia 10 L20",
-    fix="sudo umount PATH; mount again with hard,timeo=600, or deploy the plan's mount unit",
+    fix="./sparkserve down; sudo umount PATH; mount it with hard,timeo=600 (weights.source does)",
 )
 def nfs_soft(n: Node) -> Verdict:
     row = _mount(n)
     if row is None:
         raise NotApplicable("the weights are on this node's disk")
     options = row[3].split(",")
-    return want("hard" in options, expected="hard", found=row[3][:120], where=row[1])
+    fix = (
+        f"./sparkserve down; sudo umount {row[1]}; sudo mount -t nfs4 -o ro,hard,timeo=600 {row[0]} {row[1]}"
+    )
+    return want("hard" in options, expected="hard", found=row[3][:120], where=row[1], fix=fix)
 
 
 @check(
@@ -118,7 +121,8 @@ def nfs_write(n: Node) -> Verdict:
     row = _mount(n)
     if row is None:
         raise NotApplicable("the weights are on this node's disk")
-    return want("ro" in row[3].split(","), expected="ro", found=row[3][:120], where=row[1])
+    fix = f"sudo mount -o remount,ro {row[1]}"
+    return want("ro" in row[3].split(","), expected="ro", found=row[3][:120], where=row[1], fix=fix)
 
 
 def _exports(n: Node) -> list[tuple[str, list[str]]]:
@@ -191,7 +195,7 @@ def export_clients(n: Node) -> Verdict:
     "Shards lie in as few extents as they can: scattered ones may load slower (not established).",
     "info",
     "owen 4.2 #24, owen 2.8",
-    fix="sudo e4defrag -v SHARD, with the group stopped",
+    fix="leave it, or with the group stopped: sudo e4defrag -v, on one scattered shard after the other",
 )
 def extents(n: Node) -> Verdict:
     folder = n.weights()
