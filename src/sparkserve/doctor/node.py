@@ -227,6 +227,13 @@ class Node:
             except Unknown:  # it has ended
                 continue
 
+    def floor(self) -> int:
+        """What the guard keeps free while the engine serves, in KiB: the plan's, else 3 GiB (owen 5.3)."""
+        try:
+            return int(self.plan("guard", "steady", "floor_mib")) << 10
+        except NotApplicable:
+            return 3 * GIB
+
     def ours(self, pid: int) -> bool:
         """Whether a process is in the unit of our supervisor."""
         return RANK_UNIT in self.text(f"/proc/{pid}/cgroup")

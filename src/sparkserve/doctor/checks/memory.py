@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import Unknown, Verdict, check, want
 from sparkserve.doctor.node import GIB
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ def held(n: Node) -> Verdict:
 
 @check(
     "MEMORY.FLOOR",
-    "While the engine serves, MemAvailable is above the guard's 3 GiB.",
+    "While the engine serves, MemAvailable is above the guard's floor, 3 GiB without a plan.",
     "error",
     "owen 5.3, issues C18",
     fix="send this node fewer and shorter requests now; then a smaller engine.maxTotalTokens in fleet.nix",
@@ -198,7 +198,7 @@ def held(n: Node) -> Verdict:
 def floor(n: Node) -> Verdict:
     n.engine()
     found = n.meminfo("MemAvailable")
-    return want(found > 3 * GIB, expected="more than 3 GiB", found=gib(found), where=MEMINFO)
+    return want(found > n.floor(), expected=f"more than {gib(n.floor())}", found=gib(found), where=MEMINFO)
 
 
 @check(
@@ -213,19 +213,3 @@ def floor(n: Node) -> Verdict:
 def shmem(n: Node) -> Verdict:
     found = n.meminfo("Shmem")
     return want(found <= 16 * GIB, expected="at most 16 GiB", found=gib(found), where=MEMINFO)
-
-
-@check(
-    "MEMORY.GUARD",
-    "The memory guard runs while an engine runs: without it a full pool freezes the host.",
-    "error",
-    "owen 5.3, owen 10 F2 F4",
-    fix="./sparkserve down, then ./sparkserve up: a group starts with its guards",
-)
-def guard(n: Node) -> Verdict:
-    names = [name for name in n.plan("host", "units") if "guard" in name]
-    if not names:
-        raise NotApplicable("the plan has no guard")
-    n.engine()
-    state = n.unit(names[0], "ActiveState")["ActiveState"]
-    return want(state == "active", expected="active", found=state, where=names[0])
