@@ -71,7 +71,7 @@ in
       example = 4000;
       description = ''
         How fast MemAvailable may fall, in MiB a second, so that the floor still holds. A Spark loads 101 GB of weights in
-        15 s: 6400 MiB/s. Every 1000 more move the line up by 30 MiB.
+        15 s: 6400 MiB/s. Every 1000 more move the line up by 50 MiB.
         Changes: guard, sparkserve-guard.service.
       '';
     };
@@ -83,8 +83,8 @@ in
     };
     killMs = mkOption {
       type = types.ints.between 5 1000;
-      default = 25;
-      example = 50;
+      default = 45;
+      example = 100;
       description = ''
         From a sample below the line until nothing of the engine takes memory any more, in ms: docs/results/guard.md has
         what was measured. A driver that is in the middle of an allocation may take longer; that needs a Spark.

@@ -14,6 +14,6 @@
   # A boot reads 100 GB a node and captures graphs: owners report 12 to 13 minutes.
   serving.readyTimeoutS = 1800;
 
-  # The head has 3.9 GiB left at its worst (./sparkserve memory explain tp3-triangle); the guard kills below 3.2.
+  # The head has 3.9 GiB left at its worst (./sparkserve memory explain tp3-triangle); the guard kills below 3.4.
   engram.cacheGiB = 0;
 }

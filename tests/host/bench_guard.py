@@ -35,9 +35,9 @@ from guard_world import MIB, Levels, World  # noqa: E402
 from sparkserve.guard import flags  # noqa: E402
 from sparkserve.local import cgroups  # noqa: E402
 
-# Of a Spark's plan (modules/guard.nix); a sample every 5 ms at the line, 25 ms for a kill.
-STARTUP, STEADY = Levels(5120, 5360, 250), Levels(3072, 3312, 2000)
-CLOSEST_MS, KILL_MS, RATE = 5, 25, 8000
+# Of a Spark's plan (modules/guard.nix); a sample every 5 ms at the line, 45 ms for a kill.
+STARTUP, STEADY = Levels(5120, 5520, 250), Levels(3072, 3472, 2000)
+CLOSEST_MS, KILL_MS, RATE = 5, 45, 8000
 PROCESSES, HELD_MIB = 4, 64
 RUNS = 200
 

@@ -17,7 +17,7 @@ static const char HELP[] =
     "  --startup, --steady   MiB of MemAvailable that are kept; MiB below which the engine is killed; the longest\n"
     "                        time between two samples, ms. steady counts while the supervisor says that it serves.\n"
     "  --closest MS          the shortest time between two samples (5)\n"
-    "  --kill MS             from a sample below the line until nothing of the engine allocates any more (25)\n"
+    "  --kill MS             from a sample below the line until nothing of the engine allocates any more (45)\n"
     "  --state FILE          where the last sample, the low-water marks and the last kill are written\n"
     "  --flags FILE          whose bytes are locked: 0 an engine runs, 1 it serves, 2 a guard watches\n"
     "  --cgroup DIR          the engine's; repeat it for other places, the first that is there counts\n"
@@ -80,7 +80,7 @@ void options_parse(int argc, char **argv, struct options *options) {
         {"simulate", no_argument, NULL, 'i'},      {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    *options = (struct options){.closest_ms = 5, .kill_ms = 25, .meminfo = "/proc/meminfo"};
+    *options = (struct options){.closest_ms = 5, .kill_ms = 45, .meminfo = "/proc/meminfo"};
     bool explain = false;
     for (int which; (which = getopt_long(argc, argv, "+", known, NULL)) != -1;) switch (which) {
             case 's': options->startup = level("--startup", optarg); break;
