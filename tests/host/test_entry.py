@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import time
@@ -88,6 +89,17 @@ def test_help_and_version_need_no_root_and_no_harness(clone: Clone) -> None:
     code, out, err = clone.run("--help", under=NOBODY)
     assert (code, err) == (0, "")
     assert "Commands: up" in out
+    assert not (clone.path / ".sparkserve").exists()
+
+
+def test_the_doctor_needs_no_root_no_harness_and_no_nix(clone: Clone) -> None:
+    for name in ("__init__.py", "doctor"):
+        source, place = SOURCE / "src/sparkserve" / name, clone.path / "src/sparkserve" / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, place)
+    code, out, err = clone.run("doctor", "selftest", under=NOBODY, PATH="/usr/bin:/bin")
+    assert (code, err) == (0, "")
+    assert " ids flipped, " in out
+    assert clone.run("doctor", "--only", "x", under=NOBODY, PATH="/usr/bin:/bin")[0] == 2
     assert not (clone.path / ".sparkserve").exists()
 
 

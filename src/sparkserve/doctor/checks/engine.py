@@ -239,11 +239,14 @@ def orphan(n: Node) -> Verdict:
 def _nccl(n: Node) -> set[str]:
     n.engine()
     found: set[str] = set()
+    hidden: Unknown | None = None
     for pid in [pid for pid in n.engines() if n.ours(pid)]:
         try:
             found |= set(re.findall(r"\s(/\S*libnccl\.so\S*)$", n.text(f"/proc/{pid}/maps"), re.M))
-        except Unknown:  # it has ended
-            continue
+        except Unknown as error:  # it has ended, or is another user's
+            hidden = error
+    if hidden is not None and not found:
+        raise hidden
     if not found:
         raise NotApplicable("no process of the engine has mapped NCCL")
     return found
