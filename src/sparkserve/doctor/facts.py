@@ -135,6 +135,8 @@ class Live(Facts):
     def _command(self, argv: tuple[str, ...]) -> dict[str, Any]:
         guard.check_command(argv, live=self.live)
         name = argv[0]
+        if argv == ("uname", "-m"):  # needs no program, and what machine this is decides half of the checks
+            return {"code": 0, "out": f"{os.uname().machine}\n"}
         if self.root:
             return {"why": f"`{name}` is not run for a recorded root"}
         if name in self._hung:

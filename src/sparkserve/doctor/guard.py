@@ -35,6 +35,7 @@ REMOTE = (
     "cat /sys/kernel/mm/transparent_hugepage/enabled",
     "mokutil --sb-state",
     "date +%s",
+    """grep -o '"fleet_id": "[0-9a-f]*"' /nix/var/nix/profiles/sparkserve/closure.json""",
 )
 
 LOCAL: tuple[tuple[Any, ...], ...] = (
@@ -95,7 +96,7 @@ _READABLE = re.compile(
     r"|apt/apt\.conf\.d/20auto-upgrades)"
     r"|/boot/grub/(grubenv|grub\.cfg)"
     r"|/run/sparkserve/(rank|group|guard)\.json|/var/log/sparkserve/[a-z.-]+\.log"
-    r"|/nix/var/nix/profiles/sparkserve/plan\.json"
+    r"|/nix/var/nix/profiles/sparkserve/(plan|closure)\.json"
     r"|/var/lib/nfs/etab"
 )
 

@@ -19,7 +19,7 @@ WEIGHTS = "/srv/sparkserve/weights"  # the default of weights.path
 RANK_UNIT = "sparkserve-rank.service"
 # Makers sell the GB10 board under their own names.
 _SPARK = re.compile(r"(?i)dgx[ _-]?spark|\bgb10\b|gx10|gb10-fe")
-_ENGINES = re.compile(r"(?i)sglang|vllm|llama-server|trtllm|tritonserver")
+_ENGINES = re.compile(r"(?i)sparkserve_launch|sglang|vllm|llama-server|trtllm|tritonserver")
 
 
 class Node:
@@ -236,7 +236,13 @@ class Node:
 
     def ours(self, pid: int) -> bool:
         """Whether a process is in the unit of our supervisor."""
-        return RANK_UNIT in self.text(f"/proc/{pid}/cgroup")
+        path = f"/proc/{pid}/cgroup"
+        if not self.exists(path):  # it has ended
+            return False
+        text = self.text(path)
+        if not re.match(r"\d+:[^:\n]*:/", text):
+            raise Unknown(f"{path} has another form")
+        return RANK_UNIT in text
 
     def engines(self) -> dict[int, str]:
         """Command lines of every process that is an inference engine, ours or not."""

@@ -236,6 +236,25 @@ def orphan(n: Node) -> Verdict:
     return want(not foreign, expected="none", found=found, where="/proc/*/cmdline", fix=fix)
 
 
+@check(
+    "ENGINE.ARGUMENTS",
+    "The running engine was started with every argument of the plan: one started by hand serves "
+    "something else.",
+    "error",
+    "owen 4.2 #17, owen 10 F14, mia 5.17",
+    fix="./sparkserve down, then ./sparkserve up",
+)
+def arguments(n: Node) -> Verdict:
+    planned = [str(word) for word in n.plan("engine", "args")]
+    n.engine()
+    lines = [set(n.command(pid)) for pid in n.engines() if n.ours(pid)]
+    if not lines:
+        raise Unknown("no process of our unit shows the engine's command line")
+    missing = min(([word for word in planned if word not in line] for line in lines), key=len)
+    found = f"without {' '.join(missing)}" if missing else "all of them"
+    return want(not missing, expected="the plan's engine.args", found=found, where="/proc/*/cmdline")
+
+
 def _nccl(n: Node) -> set[str]:
     n.engine()
     found: set[str] = set()

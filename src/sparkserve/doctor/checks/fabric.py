@@ -233,7 +233,11 @@ def owner(n: Node) -> Verdict:
         raise NotApplicable("NetworkManager does not run")
     ours = {str(each["interface"]) for each in n.links()}
     states = dict(
-        re.findall(r"^(\S+):([a-z][a-z ()]*)$", n.run("nmcli", "-t", "-f", "DEVICE,STATE", "device"), re.M)
+        re.findall(
+            r"^(\S+):((?:un|dis)?connected|connecting|unmanaged|unavailable|deactivating)\b",
+            n.run("nmcli", "-t", "-f", "DEVICE,STATE", "device"),
+            re.M,
+        )
     )
     if not states:
         raise Unknown("nmcli printed no devices")

@@ -13,7 +13,7 @@ from sparkserve.doctor.node import number
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
 
-TRUE, RELEASE, PAGES, DRIVER, CLOSURE, THP, SECURE, CLOCK = REMOTE
+TRUE, RELEASE, PAGES, DRIVER, CLOSURE, THP, SECURE, CLOCK, FLEET_ID = REMOTE
 
 
 def _peers(n: Node) -> dict[str, str]:
@@ -144,6 +144,25 @@ def profile(n: Node) -> Verdict:
     return want(
         not wrong, expected="a closure on each node", found=found, where="/nix/var/nix/profiles/sparkserve"
     )
+
+
+@check(
+    "FLEET.ID",
+    "All nodes are set to one fleet id: with another build or plan on one rank a group hangs, or "
+    "answers wrongly.",
+    "error",
+    "mia 10 L32, issues A01, issues G01",
+    fix="./sparkserve up: it brings the same closures to all nodes",
+    live=True,
+)
+def fleet_id(n: Node) -> Verdict:
+    path = "/nix/var/nix/profiles/sparkserve/closure.json"
+    if not n.exists(path):
+        raise NotApplicable("no closure was ever activated on this host")
+    found = re.search(r'"fleet_id": "([0-9a-f]+)"', n.text(path))
+    if not found:
+        raise Unknown(f"{path} has no fleet id")
+    return _same(n, FLEET_ID, found[0], path)
 
 
 @check(

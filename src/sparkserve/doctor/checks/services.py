@@ -107,6 +107,22 @@ def units(n: Node) -> Verdict:
 
 
 @check(
+    "SERVICE.TIMERS",
+    "Every timer of the plan runs: clocks that a driver's recovery took back come again by one.",
+    "warning",
+    "issues A19, owen 2.5",
+    fix="sudo /nix/var/nix/profiles/sparkserve/bin/activate",
+)
+def timers(n: Node) -> Verdict:
+    names = [str(name) for name in n.plan("host", "units") if str(name).endswith(".timer")]
+    if not names:
+        raise NotApplicable("the plan has no timers")
+    off = [name for name in names if _state(n, name)[1] not in ("active", "failed")]
+    fix = f"sudo systemctl start {' '.join(off)}"
+    return want(not off, expected="active", found=" ".join(off) or "all active", where="systemd", fix=fix)
+
+
+@check(
     "SERVICE.RESTART",
     "systemd does not restart a rank that died: one rank alone waits for ever, and looks started.",
     "error",
