@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# What the root needs; all else is loaded from there. ext4 asks for crc32c by a name that only the kernel's crypto knows.
+# What the root needs; all else is loaded from there. ext4 asks for crc32c by a name that only the kernel knows.
 FIRST = ("virtio_pci", "virtio_blk", "9pnet_virtio", "9p", "crc32c_generic", "ext4")
 
 out, kernel, root = (Path(os.environ[name]) for name in ("out", "kernel", "root"))
@@ -34,7 +34,8 @@ entries: dict[str, tuple[int, bytes]] = {
     "first": (0o100644, " ".join(FIRST).encode()),
     "bin/busybox": (0o100755, Path(os.environ["busybox"]).read_bytes()),
 }
-for name in [*sorted(set(wanted)), "modules.dep", "modules.alias", "modules.softdep", "modules.builtin", "modules.order"]:
+index = [f"modules.{name}" for name in ("dep", "alias", "softdep", "builtin", "order")]
+for name in [*sorted(set(wanted)), *index]:
     entries[f"lib/modules/{version}/{name}"] = (0o100644, (modules / name).read_bytes())
 for name in list(entries):
     for parent in Path(name).parents:

@@ -9,6 +9,8 @@ import guest as machine
 if TYPE_CHECKING:
     from guest import Guest
 
+pytest_plugins = ("guest_fixtures",)
+
 PORT = machine.CABLES[0]
 DEVICE = "rocep1s0f0"
 # The table has 1,024 entries, and an emulated machine starts few programs a second; addresses come first.

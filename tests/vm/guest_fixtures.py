@@ -1,4 +1,4 @@
-"""Tests of this folder run on a guest of their own: `./sparkserve check --only vm`."""
+"""The guest that tests of this folder share: `./sparkserve check --only vm`."""
 
 from __future__ import annotations
 
