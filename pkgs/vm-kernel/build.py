@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-# What the root needs; all else is loaded from there. ext4 asks for crc32c by a name that only the kernel knows.
+# What the root needs; the rest is loaded from there. ext4 asks for crc32c by a name that no index has.
 FIRST = ("virtio_pci", "virtio_blk", "9pnet_virtio", "9p", "crc32c_generic", "ext4")
 
 out, kernel, root = (Path(os.environ[name]) for name in ("out", "kernel", "root"))
