@@ -10,6 +10,8 @@ from sparkserve import nix
 if TYPE_CHECKING:
     from guest import Guest
 
+pytest_plugins = ("guest_fixtures",)
+
 UNIT = "sparkserve-memory.service"
 COPY_MIB = 250
 
