@@ -21,8 +21,7 @@ PROFILE = "/nix/var/nix/profiles/sparkserve"
     "Nix is installed where ssh and sudo look for it: a closure is copied with the node's own Nix.",
     "error",
     "issue 4 item 3, owen 2.1",
-    fix="sudo apt install nix-bin, or: sudo ln -s /nix/var/nix/profiles/default/bin/nix-store "
-    "/usr/local/bin/",
+    fix="sudo ./sparkserve host prepare --apply",
 )
 def installed(n: Node) -> Verdict:
     places = ("/usr/bin/nix-store", "/usr/local/bin/nix-store")
