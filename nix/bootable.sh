@@ -21,15 +21,16 @@ account sshd 103 /run/sshd
 echo "systemd-journal:*:104:" >>"$etc/group"
 
 # The files of init that only scripts of other packages would write.
-bb mkdir -p "$system/multi-user.target.wants" "$etc/nix" "$out/var/log/journal" "$out/mnt" "$out/nix"
+bb mkdir -p "$system/multi-user.target.wants" "$etc/nix" "$out/var/log/journal" "$out/mnt" "$out/nix" "$out/boot/grub"
 bb ln -s /lib/systemd/system/ssh.service "$system/multi-user.target.wants/ssh.service"
 bb ln -s /lib/systemd/system/multi-user.target "$system/default.target"
 
 # What a node has no hardware, no right or no reason for. Each of these would fail or touch the machine's kernel.
+# networkd-wait-online: this netplan (0.106) has it wait for interfaces that are optional; that of DGX OS has not.
 for unit in \
   systemd-udevd.service systemd-udev-trigger.service systemd-udevd-control.socket systemd-udevd-kernel.socket \
   systemd-modules-load.service modprobe@.service systemd-remount-fs.service systemd-random-seed.service \
-  systemd-pstore.service systemd-timesyncd.service systemd-networkd.service systemd-resolved.service \
+  systemd-pstore.service systemd-timesyncd.service systemd-resolved.service systemd-networkd-wait-online.service \
   systemd-firstboot.service systemd-sysusers.service systemd-update-utmp.service \
   systemd-update-utmp-runlevel.service systemd-logind.service \
   sys-kernel-debug.mount sys-kernel-tracing.mount sys-kernel-config.mount sys-fs-fuse-connections.mount \
@@ -41,5 +42,5 @@ done
 
 bb cp -R "$files"/. "$out"
 bb chmod -R u+w "$out"
-bb chmod 0755 "$out"/usr/lib/systemd/system-shutdown/*
+bb chmod 0755 "$out"/usr/lib/systemd/system-shutdown/* "$out"/usr/sbin/update-grub "$out"/usr/local/sbin/*
 exit 0

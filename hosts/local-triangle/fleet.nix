@@ -9,6 +9,11 @@
     { name = "spark-2"; address = "10.77.0.3"; }
   ];
 
+  # The nodes get the operating system files that a Spark gets.
+  host.platform = "dgx-os";
+  # The clocks of a laptop are its owner's, and no namespace has its own.
+  clocks.governor = null;
+
   serving.model = "smollm2-135m";
   serving.port = 8888;
 }

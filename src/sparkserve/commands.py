@@ -166,6 +166,16 @@ def activate(path: str) -> Command:
     return changes(f"{path}/bin/activate", timeout_s=180)
 
 
+def reboot() -> Command:
+    """Start the node's kernel anew. The connection ends with it."""
+    return Command(("systemctl", "reboot"), Safety.STOPS_SERVING)
+
+
+def boot_id() -> Command:
+    """What is another one after each start of the node's kernel."""
+    return reads("cat", "/proc/sys/kernel/random/boot_id")
+
+
 def ask_group(what: str) -> Command:
     """Ask the group's controller, on the head, for its `status`, or tell it `start` or `stop`; JSON."""
     safety = {"status": Safety.READS_HOSTS, "start": Safety.CHANGES_HOSTS, "stop": Safety.STOPS_SERVING}[what]

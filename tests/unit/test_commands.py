@@ -41,6 +41,8 @@ LINES = [
     (commands.set_profile(P), 2, f"nix-env --profile /nix/var/nix/profiles/sparkserve --set {P}"),
     (commands.current(), 1, "readlink -e /nix/var/nix/profiles/sparkserve"),
     (commands.activate(P), 2, f"{P}/bin/activate"),
+    (commands.reboot(), 3, "systemctl reboot"),
+    (commands.boot_id(), 1, "cat /proc/sys/kernel/random/boot_id"),
     (commands.copy_closure("spark-1", P), 2, f"nix copy --to ssh://spark-1 {P}"),
     (commands.ask_group("status"), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank ask "
      "/nix/var/nix/profiles/sparkserve status"),

@@ -44,6 +44,8 @@ def test_the_whole_start_of_a_node() -> None:
     machine_id = next(line for line in found if line.startswith("etc/machine-id"))
     assert len(machine_id.split("'")[1].removesuffix("\\n")) == 32
     found.remove(machine_id)
+    devices = [line for line in found if line.startswith("run/host/class/infiniband/")]
+    found = [line for line in found if line not in devices]
     assert found == [
         f"enter {NODE}",
         "mount -o loop disk.img disk",
@@ -64,9 +66,18 @@ def test_the_whole_start_of_a_node() -> None:
         "mount -o remount,bind,rw proc/sys/net",
         "run/host/boot_id = 'an-id\\n'",
         "mount --bind run/host/boot_id proc/sys/kernel/random/boot_id",
-        "run/host/cmdline = '\\n'",
+        "cmdline run/host/cmdline boot/grub/grub.cfg BOOT_IMAGE=/boot/vmlinuz ro quiet splash",
         "mount --bind run/host/cmdline proc/cmdline",
+        "own proc/sys/vm run/host/sys/vm",
+        *(
+            f"own proc/sys/kernel/{name} run/host/sys/kernel/{name}"
+            for name in (
+                *("panic", "panic_on_oops", "panic_on_warn", "numa_balancing", "sysrq"),
+                *("hung_task_panic", "hung_task_timeout_secs", "softlockup_panic"),
+            )
+        ),
         "mount -t sysfs sysfs sys -o ro,nosuid,nodev,noexec",
+        "mount -t overlay overlay -o ro,lowerdir=run/host/class:sys/class sys/class",
         "mount -t tmpfs tmpfs dev -o mode=755,size=1M",
         *(
             line

@@ -141,17 +141,67 @@ def test_rollout_stops_all_then_workers_before_the_head() -> None:
     stops = {(node, commands.stop_units(rollout.RANK).line()) for node in NODES}
     assert asked[0] == ("spark-0", commands.ask_group("stop").line())
     assert set(asked[1:3]) == stops
-    change = lines(
-        commands.set_profile(str(PATH)),
-        commands.sync("/nix"),
-        commands.release("incoming"),
-        commands.activate(str(PATH)),
-    )
-    assert asked[3:11] == [("spark-1", line) for line in change] + [("spark-0", line) for line in change]
+    generation = lines(commands.set_profile(str(PATH)), commands.sync("/nix"), commands.release("incoming"))
+    activated = lines(commands.activate(str(PATH)))
+    assert asked[3:11] == [
+        (node, line)
+        for change in (activated, generation)
+        for node in ("spark-1", "spark-0")
+        for line in change
+    ]
     assert set(asked[11:]) == {
         ("spark-0", commands.start_units(rollout.RANK, rollout.FRONT).line()),
         ("spark-1", commands.start_units(rollout.RANK).line()),
     }
+
+
+class Rebooting(Recorded):
+    """`spark-1` needs a reboot, does not answer for a while then, and activates with `after`."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__({commands.ask_group("stop").line(): status()})
+        self.boots, self.silent, self.after = 0, 0, after
+
+    def run(self, node: str, command: commands.Command, **given: Any) -> Result:
+        result = super().run(node, command, **given)
+        if node == "spark-1" and command == commands.reboot():
+            self.boots, self.silent = 1, 2
+            raise SparkserveError("NODE.UNREACHABLE", expected="", found="", where=node, do="")
+        if command == commands.boot_id():
+            self.silent -= 1
+            if self.silent >= 0:
+                raise SparkserveError("NODE.UNREACHABLE", expected="", found="", where=node, do="")
+            return Result(0, f"{self.boots}\n")
+        if node == "spark-1" and command == commands.activate(str(PATH)):
+            return Result(self.after if self.boots else 75, "", "without kho=off")
+        return result
+
+
+def test_a_node_that_needs_a_reboot_gets_one_and_is_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout.time, "sleep", lambda seconds: None)
+    runner = Rebooting(after=0)
+    assert rollout.put_into_effect(runner, NODES) is True
+    own = [line for line in runner.of("spark-1") if "boot_id" not in line]
+    begin = own.index(commands.activate(str(PATH)).line())
+    assert own[begin : begin + 4] == lines(
+        commands.activate(str(PATH)),
+        commands.reboot(),
+        commands.activate(str(PATH)),
+        commands.set_profile(str(PATH)),
+    )
+    assert commands.reboot().line() not in runner.of("spark-0")
+
+
+@pytest.mark.parametrize("after", [74, 75])
+def test_a_reboot_that_does_not_help_leaves_the_generation(
+    monkeypatch: pytest.MonkeyPatch, after: int
+) -> None:
+    monkeypatch.setattr(rollout.time, "sleep", lambda seconds: None)
+    runner = Rebooting(after)
+    with pytest.raises(SparkserveError, match=f"exit code {after}: without kho=off"):
+        rollout.put_into_effect(runner, NODES)
+    # The next `up` sees the old generation, and tries again.
+    assert commands.set_profile(str(PATH)).line() not in [line for _, line in runner.asked]
 
 
 def test_a_start_that_gives_up_says_why() -> None:

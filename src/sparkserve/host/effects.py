@@ -13,8 +13,9 @@ from sparkserve.host.wanted import UNITS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# A model load must not sit inside an activation; `up` and `deploy` start these.
-GROUP = ("sparkserve-rank.service", "sparkserve-front.service")
+# A model load must not sit inside an activation; `up` and `deploy` start these. The guard comes with
+# the rank.
+GROUP = ("sparkserve-rank.service", "sparkserve-front.service", "sparkserve-guard.service")
 
 
 FILE = "FILE"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sparkserve.local import hca, network
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
@@ -18,6 +20,16 @@ if TYPE_CHECKING:
     from sparkserve.plan import Plan
 
 Step = dict[str, Any]
+
+# Where GRUB has the arguments of the next start, and what they are before the first update-grub on DGX OS.
+MENU = "boot/grub/grub.cfg"
+BEFORE_GRUB = "BOOT_IMAGE=/boot/vmlinuz ro quiet splash"
+# In /proc/sys: all of vm, and what a policy sets of kernel.
+_OWN = (
+    "vm",
+    *(f"kernel/{name}" for name in ("panic", "panic_on_oops", "panic_on_warn", "numa_balancing", "sysrq")),
+    *(f"kernel/{name}" for name in ("hung_task_panic", "hung_task_timeout_secs", "softlockup_panic")),
+)
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 # What would reach past the node: the clock, the kernel's modules and log, raw devices.
@@ -66,7 +78,8 @@ def steps(
         # From here on by relative paths: a comma in the folder's own would end an option of the overlay.
         _enter(str(files.folder)),
         *_root(files.image.name, files.disk.name, files.root.name, base),
-        *_proc(boot_id, " ".join(plan.host.kernel_args)),
+        *_proc(boot_id),
+        *_sys(names, plan),
         *_devices(sizes.shm_mib),
         *_cgroups(cgroups),
         *_identity(names, plans, plan),
@@ -95,7 +108,7 @@ def _root(image: str, disk: str, root: str, base: Path) -> list[Step]:
     ]
 
 
-def _proc(boot_id: str, kernel_args: str) -> list[Step]:
+def _proc(boot_id: str) -> list[Step]:
     return [
         _run("mount", "-t", "proc", "proc", "proc", "-o", "nosuid,nodev,noexec"),
         # Most of /proc/sys belongs to the machine; net is the node's own.
@@ -105,10 +118,22 @@ def _proc(boot_id: str, kernel_args: str) -> list[Step]:
         _run("mount", "-o", "remount,bind,rw", "proc/sys/net"),
         _file("run/host/boot_id", f"{boot_id}\n"),
         _run("mount", "--bind", "run/host/boot_id", "proc/sys/kernel/random/boot_id"),
-        _file("run/host/cmdline", f"{kernel_args}\n"),
+        # What the node's own update-grub wrote: another argument counts after its next start.
+        {"do": "cmdline", "path": "run/host/cmdline", "menu": MENU, "without": BEFORE_GRUB},
         _run("mount", "--bind", "run/host/cmdline", "proc/cmdline"),
+        # Settings of the machine's kernel that no namespace has: the node gets a copy that it can write.
+        *({"do": "own", "path": f"proc/sys/{path}", "copy": f"run/host/sys/{path}"} for path in _OWN),
+    ]
+
+
+def _sys(names: Names, plan: Plan) -> list[Step]:
+    devices = hca.files(plan, lambda interface: network.hardware_address(names, plan, interface))
+    return [
         # A new sysfs shows the interfaces of this network namespace only.
         _run("mount", "-t", "sysfs", "sysfs", "sys", "-o", "ro,nosuid,nodev,noexec"),
+        *(_file(f"run/host/class/{path}", text) for path, text in devices.items()),
+        # Only class: programs check that /sys itself is a sysfs.
+        _run("mount", "-t", "overlay", "overlay", "-o", "ro,lowerdir=run/host/class:sys/class", "sys/class"),
     ]
 
 

@@ -7,6 +7,7 @@ the node's mount namespace, so none needs undoing.
 import ctypes
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -32,7 +33,7 @@ def main() -> None:
 
 
 def do(step: dict[str, Any]) -> None:
-    """One step: a command, the host name, a folder to be in, a file to hide, or something to make."""
+    """One step: a command, the host name, a folder to be in, a part of /proc, or something to make."""
     match step["do"]:
         case "hostname":
             socket.sethostname(step["name"])
@@ -42,18 +43,45 @@ def do(step: dict[str, Any]) -> None:
             done = subprocess.run(step["argv"], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             if done.returncode != 0:
                 sys.exit(f"{' '.join(step['argv'])}: {done.stderr.strip() or done.returncode}")
+        case "own" if Path(step["path"]).exists():
+            _copy_values(Path(step["path"]), Path(step["copy"]))
+            do({"do": "run", "argv": ["mount", "--bind", step["copy"], step["path"]]})
+        case "cmdline":
+            _fresh(step["path"]).write_text(f"{_arguments(Path(step['menu'])) or step['without']}\n")
         case "enter":
             os.chdir(step["path"])
         case "folder":
             os.makedirs(step["path"], exist_ok=True)  # noqa: PTH103 - relative to the folder entered
             os.chmod(step["path"], step["mode"])  # noqa: PTH101
         case "file":
+            Path(step["path"]).parent.mkdir(parents=True, exist_ok=True)
             _fresh(step["path"]).write_text(step["text"])
         case "link":
             _fresh(step["path"]).symlink_to(step["target"])
         case "copy":
             shutil.copyfile(step["source"], _fresh(step["path"]))
             os.chmod(step["path"], step["mode"])  # noqa: PTH101
+
+
+def _copy_values(source: Path, copy: Path) -> None:
+    """Copy a file of /proc/sys, or a folder of them. What only a write makes happen is an empty file."""
+    for file in sorted(source.iterdir()) if source.is_dir() else [source]:
+        target = copy / file.name if source.is_dir() else copy
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            target.write_text(file.read_text())
+        except OSError:
+            target.write_text("")
+        target.chmod(file.stat().st_mode & 0o777)
+
+
+def _arguments(menu: Path) -> str | None:
+    """The kernel's command line in a menu of GRUB, as /proc/cmdline shows it."""
+    try:
+        found = re.search(r"^\s*linux\s+(\S+)(.*)$", menu.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return f"BOOT_IMAGE={' '.join((found[1] + found[2]).split())}" if found else None
 
 
 def _fresh(path: str) -> Path:

@@ -107,9 +107,16 @@ def plug(names: Names, plan: Plan) -> list[str]:
         *_interface(names, plan, management, 1500, port(plan.node.rank)),
     ]
     for link in fabric(plan).links:
-        far = _wire(plan, link).port(plan.node.rank)
-        lines += _interface(names, plan, link, fabric(plan).mtu, far)
+        far, mtu = _wire(plan, link).port(plan.node.rank), fabric(plan).mtu
+        made = _interface(names, plan, link, mtu, far)
+        # As it comes out of the box: no address, 1500 bytes, down. The node's own netplan does the rest.
+        lines += [made[0].replace(f"mtu {mtu}", "mtu 1500", 1), made[1]] if by_node(plan) else made
     return lines
+
+
+def by_node(plan: Plan) -> bool:
+    """Whether a node's closure brings what gives its cables their addresses, so that nobody else does."""
+    return any(path.startswith("/etc/netplan/") for path in plan.host.files)
 
 
 def port(rank: int) -> str:

@@ -19,7 +19,7 @@ from sparkserve import checkout, nix
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command
 from sparkserve.interrupts import uninterrupted
-from sparkserve.local import cgroups, keeper, keys, leftovers, machine, power, record, wiring
+from sparkserve.local import cgroups, keeper, keys, leftovers, machine, network, power, record, wiring
 from sparkserve.local import names as naming
 from sparkserve.local.boot import DEFAULT_SIZES, Sizes
 from sparkserve.local.lock import powered
@@ -183,7 +183,10 @@ def _stays(fleet: Fleet) -> bool:
 
 def _parts(fleet: Fleet) -> object:
     """What a node cannot change while it runs, nor the keeper."""
-    plans = [(plan.node, plan.fabric, plan.serving.host, plan.serving.port) for plan in fleet.plans]
+    plans = [
+        (plan.node, plan.fabric, network.by_node(plan), plan.serving.host, plan.serving.port)
+        for plan in fleet.plans
+    ]
     return fleet.root, fleet.sizes, fleet.cgroups, plans
 
 

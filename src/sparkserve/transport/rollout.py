@@ -7,12 +7,13 @@ another fleet id.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
 from sparkserve import commands
-from sparkserve.errors import SparkserveError
+from sparkserve.errors import EXIT_CODES, SparkserveError
 from sparkserve.group.protocol import Status
 from sparkserve.output import phase
 from sparkserve.runner import check, failed
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 RANK = "sparkserve-rank.service"
 FRONT = "sparkserve-front.service"
+REBOOT_S = 300.0  # a Spark takes one to three minutes, with its firmware
 STOP_S = 90.0  # requests in flight get 30 s, SGLang 15 s to end
 LOOK_S = 10.0  # a word at least so often while a boot goes on
 HINDERED_S = 60.0  # a supervisor connects in 5 s, on busy cores in 20
@@ -52,14 +54,48 @@ def put_into_effect(runner: Runner, closures: Mapping[str, Path]) -> bool:
         if None in missing.values():
             detail("stopping the group")
             stop(runner, closures)
-            for node in [*list(closures)[1:], head]:
+            workers_first = [*list(closures)[1:], head]
+            unready = {}
+            for node in workers_first:
                 detail(node)
+                if not _activate(runner, node, closures[node]):
+                    unready[node] = closures[node]
+            if unready:
+                detail(f"rebooting {', '.join(unready)}")
+                parallel(runner, unready, lambda node: _reboot(runner, node, unready[node]))
+            # Only now: what differs from its plan is activated again by the next `up`.
+            for node in workers_first:
                 switch(runner, node, closures[node])
-                check(runner, node, commands.activate(str(closures[node])))
             missing = dict(units)
         absent = {node: found for node, found in missing.items() if found}
         parallel(runner, absent, lambda node: check(runner, node, commands.start_units(*absent[node])))
     return True
+
+
+def _activate(runner: Runner, node: str, closure: Path) -> bool:
+    """Activate the node's closure; False when all is as planned but for what a reboot brings."""
+    command = commands.activate(str(closure))
+    result = runner.run(node, command)
+    if result.code not in (0, EXIT_CODES["NODE.REBOOT"]):
+        raise failed(node, command, f"exit code {result.code}: {result.err.strip()[-800:]}")
+    return result.code == 0
+
+
+def _reboot(runner: Runner, node: str, closure: Path) -> None:
+    """Reboot the node, and verify its closure afterwards. No engine runs meanwhile."""
+    before = check(runner, node, commands.boot_id())
+    command = commands.reboot()
+    deadline = time.monotonic() + REBOOT_S
+    with suppress(SparkserveError):  # the answer may not come through
+        runner.run(node, command)
+    while True:
+        with suppress(SparkserveError):
+            if check(runner, node, commands.boot_id()) != before:
+                break
+        if time.monotonic() > deadline:
+            raise failed(node, command, f"no new start within {REBOOT_S:.0f} s")
+        time.sleep(0.5)
+    check(runner, node, commands.activate(str(closure)))
 
 
 def stop(runner: Runner, closures: Mapping[str, object]) -> None:

@@ -29,7 +29,10 @@ RANK, FRONT = "system.slice/sparkserve-rank.service", "system.slice/sparkserve-f
 
 
 def plans(name: str, network: str, pid: int | None = None) -> list[Plan]:
-    """The golden plans of local-triangle under another name, in the management network `network`.0/24."""
+    """The golden plans of local-triangle under another name, in the management network `network`.0/24.
+
+    Without the policy of their operating system: nobody activates it here, so nodes are wired from outside.
+    """
     pid = os.getpid() if pid is None else pid
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -38,6 +41,7 @@ def plans(name: str, network: str, pid: int | None = None) -> list[Plan]:
         value = json.loads(file.read_text().replace("10.77.0.", f"{network}."))
         value["fleet"]["name"] = f"{name}-{pid}"
         value["serving"]["port"] = port
+        value["host"] |= {"files": {}, "units": {}, "sysctls": {}, "kernel_args": [], "mask": []}
         found.append(plan.parse(value))
     return found
 
