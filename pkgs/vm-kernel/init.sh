@@ -12,7 +12,7 @@ share=trans=virtio,version=9p2000.L,msize=262144
 $bb mount -t 9p -o "ro,cache=loose,$share" store /root/nix/store
 # What makes this guest the node that it is: names, keys, network links.
 $bb mount -t 9p -o "ro,$share" given /given
-$bb cp -R /given/. /root/
+$bb cp -Rf /given/. /root/
 $bb umount /given
 $bb umount /proc
 exec $bb switch_root /root /lib/systemd/systemd
