@@ -75,7 +75,8 @@ class Engine:
 
     def last(self) -> float:
         """When the last of them was last seen to run."""
-        return max(struct.unpack_from("d", self._page, 8 * n)[0] for n in range(PROCESSES))
+        times = struct.unpack_from(f"{PROCESSES}d", self._page)
+        return float(max(times))
 
 
 def falls(world: World, level: Levels) -> dict[str, float]:

@@ -14,7 +14,7 @@ from host_node import POLICY, RANK, UNITS, Node, closure
 from sparkserve.engine import procfs
 from sparkserve.errors import SparkserveError
 from sparkserve.group import run_files
-from sparkserve.host import activate as activation
+from sparkserve.host import preview
 from sparkserve.host.activate import activate, deactivate, dry_run
 from sparkserve.host.wanted import enabled
 
@@ -127,9 +127,9 @@ def test_refuses_while_an_engine_runs_unless_nothing_changes(node: Node, tmp_pat
     activate(node.system, one)
     before = node.tree()
     run_files.note_engine(node.system.runs, 1, procfs.find(os.getpid()))
-    for change in (lambda: activate(node.system, two), lambda: deactivate(node.system)):
+    for wanted in (two, None):
         with pytest.raises(SparkserveError, match=f"found process {os.getpid()} runs") as caught:
-            change()
+            activate(node.system, wanted) if wanted else deactivate(node.system)
         assert caught.value.id == "NODE.ACTIVATE"
     assert node.tree() == before
     assert activate(node.system, one) is False
@@ -210,7 +210,7 @@ def test_a_dry_run_says_all_and_changes_nothing(node: Node, tmp_path: Path) -> N
     assert node.calls == []
     assert not node.system.at("/var").exists()
     json.dumps(found)
-    said = activation.preview.lines(found)
+    said = preview.lines(found)
     with pytest.raises(SparkserveError, match="kho=off"):
         activate(node.system, one)
     # Exactly what the activation then does.
@@ -225,7 +225,7 @@ def test_a_dry_run_says_all_and_changes_nothing(node: Node, tmp_path: Path) -> N
     assert any(line.startswith(f"{SYSCTL}: file ") and line.endswith(" 0644") for line in said)
     assert "vm.swappiness: 60 -> 1" in said
     assert said[-1] == "after a reboot: kho=off on the kernel's command line"
-    assert activation.preview.lines(dry_run(node.system, one)) == said[-1:]
+    assert preview.lines(dry_run(node.system, one)) == said[-1:]
 
 
 def test_links_of_an_activation_without_a_record_are_ours(node: Node, tmp_path: Path) -> None:

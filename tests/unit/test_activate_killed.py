@@ -6,6 +6,7 @@ import dataclasses
 import os
 import shutil
 import signal
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -82,12 +83,13 @@ def test_killed_at_every_step(tmp_path: Path, what: str) -> None:
             activate(node.system, one)
         if what == "hand":
             node.write(SYSCTL, "mine\n")
-        change = {
-            "activate": lambda system, one=one: activate(system, one),
-            "next": lambda system, two=two: activate(system, two),
+        changes: dict[str, Callable[[System], object]] = {
+            "activate": partial(activate, closure=one),
+            "next": partial(activate, closure=two),
             "deactivate": deactivate,
-            "hand": lambda system, two=two: activate(system, two, replace=True),
-        }[what]
+            "hand": partial(activate, closure=two, replace=True),
+        }
+        change = changes[what]
         step = killed_before(node, number, change)
         _whole(node)
         if what == "hand":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 import subprocess
 from typing import TYPE_CHECKING
@@ -59,7 +60,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
     def no_group(name: str) -> None:
         raise KeyError(name)
 
-    monkeypatch.setattr(prepare.grp, "getgrnam", no_group)
+    monkeypatch.setattr(grp, "getgrnam", no_group)
     return Machine(tmp_path)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import random
-from typing import TYPE_CHECKING
+import subprocess
+from typing import TYPE_CHECKING, Any
 
 from local_values import NAMES, PLANS
 
@@ -48,13 +49,13 @@ def test_macs_differ_between_the_devices_of_a_fleet() -> None:
 def test_a_node_gets_its_own_copy_of_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     mounts: list[list[str]] = []
-    real = inner.subprocess.run
+    real = subprocess.run
 
-    def run(argv: list[str], **given: object) -> object:
+    def run(argv: list[str], **given: Any) -> object:
         mounts.append(argv)
         return real(["true"], **given)
 
-    monkeypatch.setattr(inner.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     value = str(random.randrange(1000))  # noqa: S311 - any number
     (tmp_path / "sys/vm").mkdir(parents=True)
     (tmp_path / "sys/vm/swappiness").write_text(f"{value}\n")

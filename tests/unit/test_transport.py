@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ class Rebooting(Recorded):
 
 
 def test_a_node_that_needs_a_reboot_gets_one_and_is_verified_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rollout.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     runner = Rebooting(after=0)
     assert rollout.put_into_effect(runner, NODES) is True
     own = [line for line in runner.of("spark-1") if "boot_id" not in line]
@@ -196,7 +197,7 @@ def test_a_node_that_needs_a_reboot_gets_one_and_is_verified_again(monkeypatch: 
 def test_a_reboot_that_does_not_help_leaves_the_generation(
     monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
-    monkeypatch.setattr(rollout.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
     runner = Rebooting(after)
     with pytest.raises(SparkserveError, match=f"exit code {after}: without kho=off"):
         rollout.put_into_effect(runner, NODES)

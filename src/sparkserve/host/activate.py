@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparkserve import disk, plan
 from sparkserve.errors import SparkserveError, not_root
@@ -124,7 +124,7 @@ def deactivate(system: System) -> bool:
     return not change.nothing
 
 
-def dry_run(system: System, closure: Path | None) -> dict[str, object]:
+def dry_run(system: System, closure: Path | None) -> dict[str, Any]:
     """What `activate` would do, or `deactivate` when `closure` is None. Changes nothing."""
     wants = plan.load(closure / "plan.json") if closure else None
     change = plan_change(system, closure, wants)

@@ -138,7 +138,7 @@ def test_an_activation_needs_one_reboot_and_then_all_is_as_planned(policy: Polic
         assert policy.sh(node, "ip -o -4 address show | grep -c ' 10[.][12]' || true") == "0"
         code, said = policy.activate(node)
         assert (code, "NODE.REBOOT" in said, "with kho=off" in said) == (75, True, True), said
-        was = faults.boot_id(policy.fleet, node)
+        was = faults.boot_id(policy.fleet, node) or ""
         attempt(policy.fleet, node, "systemctl reboot")
         policy.booted(node, was)
     for node in NODES:
