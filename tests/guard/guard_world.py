@@ -91,7 +91,7 @@ class World:
         argv += ["--closest", str(CLOSEST_MS)] if "--closest" not in more else []
         argv += ["--kill", str(self.kill_ms), "--state", str(self.state_file), "--flags", str(self.flags)]
         argv += ["--cgroup", str(self.folder / "nowhere"), "--cgroup", str(self.cgroup)]
-        argv += ["--meminfo", str(self.meminfo)]
+        argv += ["--meminfo", str(self.meminfo)] if "--meminfo" not in more else []
         environment = {"NOTIFY_SOCKET": str(self.folder / "notify")}
         self.guard = subprocess.Popen(argv, stderr=subprocess.PIPE, env=environment)
         self.processes.append(self.guard)

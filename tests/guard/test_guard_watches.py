@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from guard_world import MIB, STARTUP, STEADY, Levels
+from guard_world import CLOSEST_MS, MIB, STARTUP, STEADY, Levels
 
 from sparkserve.errors import SparkserveError
 from sparkserve.guard import flags, state
@@ -49,12 +49,19 @@ def test_its_lock_says_that_it_watches_and_goes_with_it(world: World) -> None:
     mine.close()
 
 
-def test_a_second_one_is_refused(world: World) -> None:
+def test_a_second_one_is_refused_and_does_nothing(world: World) -> None:
     world.start()
-    world.word(5)
-    world.start()
+    world.run_engine()
+    world.hold(flags.ENGINE)
+    assert world.guard is not None
+    first = world.guard.pid
+    world.until(lambda s: s.engine)
+    # To the second one no memory can be read, for which a guard kills.
+    world.start(STARTUP, STEADY, "--meminfo", str(world.folder / "none"))
     code, said = world.ended()
     assert (code, "Another guard watches" in said) == (3, True)
+    assert world.alive()
+    assert world.state().pid == first
 
 
 def test_the_phase_is_what_the_supervisor_holds(world: World) -> None:
@@ -136,6 +143,20 @@ def test_a_state_that_nobody_renews_is_an_error(tmp_path: Path, monkeypatch: pyt
         state.read(tmp_path / "bad")
 
 
+def test_without_room_for_its_state_it_guards_and_says_so_once(world: World) -> None:
+    world.state_file = Path("/dev/full")
+    world.start(STARTUP._replace(interval=CLOSEST_MS))
+    assert world.word(5) == "READY=1"
+    world.run_engine()
+    world.hold(flags.ENGINE)
+    assert world.word(5) == "WATCHDOG=1"
+    world.available(STARTUP.floor * MIB)
+    assert world.dead(10)
+    assert world.guard is not None
+    world.guard.kill()
+    assert world.ended()[1].count("The state file cannot be written.") == 1
+
+
 def test_an_old_sample_is_an_error(world: World) -> None:
     world.start()
     assert world.until(lambda s: s.seq == 1).age_s < 5
@@ -161,9 +182,9 @@ def test_two_builds_are_the_same_bytes() -> None:
     [
         (["--startup", "5120,5120,250"], "--startup: expected a line above the floor; found 5120,5120,250"),
         (["--startup", "5120,5360"], "--startup: expected FLOOR,LINE,INTERVAL"),
-        (["--startup", "5120,5360,0"], "--startup: expected a number above 0"),
+        (["--startup", "5120,5360,0"], "--startup: expected a number from 1 to 1048576"),
         (["--startup", "5120,5360,9x"], "--startup: expected FLOOR,LINE,INTERVAL"),
-        (["--startup", "99999999999,999999999999,9"], "--startup: expected a number above 0"),
+        (["--startup", "1048577,1048578,9"], "--startup: expected a number from 1 to 1048576"),
         (["--steady", "1,2,3"], "--startup: expected FLOOR,LINE,INTERVAL; found nothing"),
         (["--startup", "1,2,3", "--steady", "1,2,3"], "--closest: expected at most the intervals"),
         (["--startup", "1,2,9", "--steady", "1,2,9"], "expected --state, --flags and --cgroup"),

@@ -46,10 +46,12 @@ void cgroup_forget(void) {
 static bool reach(void) {
     for (int i = 0; i < count && order < 0 && folder < 0; i++) {
         order = open(places[i].kill, O_WRONLY | O_CLOEXEC);
-        if (order >= 0)
-            events = open(places[i].events, O_RDONLY | O_CLOEXEC);
-        else
+        if (order < 0) {
             folder = open(places[i].folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+            continue;
+        }
+        events = open(places[i].events, O_RDONLY | O_CLOEXEC);
+        if (events < 0) drop(&order); /* it was removed in between */
     }
     return order >= 0 || folder >= 0;
 }
@@ -60,7 +62,7 @@ static int list(void) { return openat(folder, "cgroup.procs", O_RDONLY | O_CLOEX
 bool cgroup_there(void) {
     if (!reach()) return false;
     int file = order >= 0 ? -1 : list();
-    bool gone = order >= 0 ? pread(events, text, 1, 0) < 0 && errno == ENODEV : file < 0;
+    bool gone = order >= 0 ? pread(events, text, 1, 0) < 0 : file < 0;
     drop(&file);
     if (!gone) return true;
     cgroup_forget(); /* there may be a new one */

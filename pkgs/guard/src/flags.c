@@ -20,11 +20,8 @@ static struct flock byte(int which) {
 }
 
 bool flags_guard(void) {
-    struct flock lock = byte(GUARD);
-    if (fcntl(file, F_GETLK, &lock) != 0 || lock.l_type == F_WRLCK) return false;
-    lock = byte(GUARD);
-    /* A supervisor that only looks holds it for a moment. */
-    return fcntl(file, F_SETLKW, &lock) == 0;
+    const struct flock lock = byte(GUARD);
+    return fcntl(file, F_SETLK, &lock) == 0;
 }
 
 static bool held(int which) {

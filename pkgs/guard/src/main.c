@@ -91,15 +91,14 @@ int main(int argc, char **argv) {
     }
     int meminfo = open(options.meminfo, O_RDONLY | O_CLOEXEC);
     own_up();
+    /* Before the first turn: a second guard may neither kill nor write. */
+    if (!flags_guard()) {
+        report_line("<3>Another guard watches.");
+        return 3;
+    }
     int64_t told = 0;
     while (turn(&options, &state, meminfo)) {
-        if (told == 0) {
-            if (!flags_guard()) {
-                report_line("<3>Another guard watches.");
-                return 3;
-            }
-            notify("READY=1");
-        }
+        if (told == 0) notify("READY=1");
         if (state.now_ms - told >= ALIVE_MS) {
             notify("WATCHDOG=1");
             told = state.now_ms;

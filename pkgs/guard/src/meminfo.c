@@ -22,6 +22,6 @@ int64_t meminfo_available(int fd) {
     while (*at == ' ') at++;
     int64_t value = 0;
     int digits = 0;
-    for (; *at >= '0' && *at <= '9' && digits < 15; at++, digits++) value = 10 * value + (*at - '0');
+    for (; *at >= '0' && *at <= '9' && digits < 12; at++, digits++) value = 10 * value + (*at - '0');
     return digits > 0 && strncmp(at, " kB\n", 4) == 0 ? value : UNREADABLE;
 }

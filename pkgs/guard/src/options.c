@@ -33,8 +33,8 @@ static void refuse(const char *option, const char *found, const char *expected) 
 
 static int64_t number(const char *option, const char *text, char **end) {
     int64_t value = *text >= '0' && *text <= '9' ? strtoll(text, end, 10) : 0;
-    /* Below 2^30 no product here is too large. */
-    if (value < 1 || value >= 1 << 30) refuse(option, text, "a number above 0");
+    /* Up to 2^20 (1 TiB, 17 minutes) no product with what memory may be (below 2^40 KiB) is too large. */
+    if (value < 1 || value > 1 << 20) refuse(option, text, "a number from 1 to 1048576");
     return value;
 }
 

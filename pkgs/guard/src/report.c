@@ -138,7 +138,11 @@ void report_state(const struct state *state) {
     put("}");
     memset(text + used, ' ', SIZE - used);
     text[SIZE - 1] = '\n';
-    if (pwrite(file, text, SIZE, 0) != SIZE) report_line("<3>The state file cannot be written.");
+    static bool failing;
+    bool written = pwrite(file, text, SIZE, 0) == SIZE;
+    /* Once: near the line this would be 200 lines a second. */
+    if (!written && !failing) report_line("<3>The state file cannot be written.");
+    failing = !written;
 }
 
 void report_line(const char *line) {

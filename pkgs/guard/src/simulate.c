@@ -18,7 +18,9 @@ static bool trace(FILE *from) {
     char phase[16];
     for (int got; (got = fscanf(from, "%lld %lld %15s", &ms, &kib, phase)) != EOF; count++) {
         bool steady = got == 3 && strcmp(phase, "steady") == 0;
-        if (got != 3 || !(steady || strcmp(phase, "startup") == 0) || count == POINTS || kib < 0) return false;
+        if (got != 3 || !(steady || strcmp(phase, "startup") == 0) || count == POINTS) return false;
+        /* 12 days and 8 TiB: products of the two are not too large. */
+        if (ms < 0 || ms >= 1 << 30 || kib < 0 || kib >= 1LL << 33) return false;
         if (count > 0 && ms <= points[count - 1].ms) return false;
         points[count] = (struct point){.ms = ms, .kib = kib, .steady = steady};
     }
