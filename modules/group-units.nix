@@ -17,19 +17,19 @@ let
     RuntimeDirectoryPreserve = "yes";
   };
 
-  unit = description: needs: settings: render {
-    Unit = {
-      Description = "sparkserve ${description}";
-      After = lib.concatStringsSep " " ([ "network.target" ] ++ needs);
-    } // lib.optionalAttrs (needs != [ ]) { Requires = lib.concatStringsSep " " needs; };
+  unit = description: extra: settings: render {
+    Unit = { Description = "sparkserve ${description}"; After = "network.target"; } // extra;
     Service = hardening // { Type = "notify"; WatchdogSignal = "SIGKILL"; } // settings;
     Install.WantedBy = "multi-user.target";
   };
 
   # Ready only after a good sample; without it the supervisor is not started, or is started again with it.
-  guard = lib.optional config.guard.enable "sparkserve-guard.service";
+  guarded = lib.optionalAttrs config.guard.enable {
+    After = "network.target sparkserve-guard.service";
+    Requires = "sparkserve-guard.service";
+  };
 
-  rank = unit "supervisor, rank ${toString config.node.rank} of ${config.fleet.name}" guard {
+  rank = unit "supervisor, rank ${toString config.node.rank} of ${config.fleet.name}" guarded {
     ExecStart = "@out@/bin/sparkserve rank run @out@";
     # Also after a kill -9: nobody may go on reading that the group is up.
     ExecStopPost = "@out@/bin/sparkserve rank gone @out@";
@@ -47,7 +47,9 @@ let
     StateDirectory = "sparkserve";
   };
 
-  front = unit "front, ${config.fleet.name}" [ ] {
+  # By default five starts in 10 s end all: at one a second, a port that another process still has would leave the group
+  # without an endpoint until somebody comes.
+  front = unit "front, ${config.fleet.name}" { StartLimitIntervalSec = "0"; } {
     # It says so once a second. One that is stopped leaves every client without a word.
     WatchdogSec = "10";
     ExecStart = "@out@/bin/sparkserve front run --plan @out@/plan.json";

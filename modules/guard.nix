@@ -106,6 +106,8 @@ in
         Description = "sparkserve memory guard";
         # It comes and goes with the supervisor, so that a new closure has its own.
         PartOf = "sparkserve-rank.service";
+        # Tried for ever: five starts that fail in 10 s would leave the node without a guard, and so without an engine.
+        StartLimitIntervalSec = "0";
       };
       Service = {
         Type = "notify";
