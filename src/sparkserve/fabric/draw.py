@@ -99,8 +99,7 @@ def _port(page: ET.Element, place: Place, to: Sequence[str]) -> None:
         for words in (link.interface, link.hca, str(link.address)):
             y += 14
             svg.text(page, x, y, words, room, size=11, mono=True)
-        y += 14
-        y += 6
+        y += 20
     y = box.y + box.height - 9 - 14 * len(to)
     for words in to:
         y += 14

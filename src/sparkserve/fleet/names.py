@@ -12,6 +12,7 @@ from sparkserve import checkout, disk, nix
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 # A fleet's name becomes a folder, a Nix attribute and a part of unit names.
@@ -38,6 +39,17 @@ def file(name: str) -> Path:
         found=name,
         where=str(checkout.root() / "hosts"),
         do=(f"Did you mean {close[0]}? " if close else "") + "./sparkserve fleet new NAME makes one.",
+    )
+
+
+def no_node(name: str, nodes: Iterable[str], found: str, do: str = "Name one of these.") -> SparkserveError:
+    """The error for a node `found` that is none of the fleet's `nodes`."""
+    return SparkserveError(
+        "FLEET.NAME",
+        expected=f"one of the nodes {', '.join(nodes)}",
+        found=found,
+        where=f"hosts/{name}/fleet.nix",
+        do=do,
     )
 
 

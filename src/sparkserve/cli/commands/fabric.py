@@ -149,8 +149,7 @@ def _plan(fleet: str, node: str | None, file: Path | None) -> Plan:
     import socket
 
     from sparkserve import plan
-    from sparkserve.errors import SparkserveError
-    from sparkserve.fleet import plans
+    from sparkserve.fleet import names, plans
 
     if file is not None:
         return plan.load(file)
@@ -159,10 +158,5 @@ def _plan(fleet: str, node: str | None, file: Path | None) -> Plan:
     for each in loaded:
         if each.node.name == name:
             return each
-    raise SparkserveError(
-        "FLEET.NAME",
-        expected=f"one of the nodes {', '.join(each.node.name for each in loaded)}",
-        found=name if node else f"the host name {name}",
-        where=f"hosts/{fleet}/fleet.nix",
-        do="Say which of them this host is: --node NAME.",
-    )
+    found, do = name if node else f"the host name {name}", "Say which of them this host is: --node NAME."
+    raise names.no_node(fleet, (each.node.name for each in loaded), found, do)

@@ -92,19 +92,12 @@ def show(name: str, as_json: bool) -> None:
 @click.option("--json", is_flag=True, expose_value=False, help="Accepted everywhere; a plan is always JSON.")
 def plan(name: str, node: str | None) -> None:
     """Print the plans of a fleet as JSON, by node."""
-    from sparkserve.errors import SparkserveError
-    from sparkserve.fleet import plans
+    from sparkserve.fleet import names, plans
     from sparkserve.output import print_json
 
     values = plans.evaluate(name)
     if node is not None and node not in values:
-        raise SparkserveError(
-            "FLEET.NAME",
-            expected=f"one of the nodes {', '.join(values)}",
-            found=node,
-            where=f"hosts/{name}/fleet.nix",
-            do="Name one of these.",
-        )
+        raise names.no_node(name, values, node)
     print_json(values if node is None else values[node])
 
 

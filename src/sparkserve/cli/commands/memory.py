@@ -67,8 +67,7 @@ def explain(
     name: str, node: str | None, settings: tuple[tuple[str, Any], ...], output: Path | None, as_json: bool
 ) -> None:
     """What each node's memory is for, and what is left before the guard kills."""
-    from sparkserve.errors import SparkserveError
-    from sparkserve.fleet import plans
+    from sparkserve.fleet import names, plans
     from sparkserve.memory import draw
     from sparkserve.memory import explain as explained
     from sparkserve.output import print_json, print_table, write_file
@@ -76,13 +75,7 @@ def explain(
     found = plans.load(name, dict(settings))
     chosen = [plan for plan in found if node in (None, plan.node.name)]
     if not chosen:
-        raise SparkserveError(
-            "FLEET.NAME",
-            expected=f"one of the nodes {', '.join(plan.node.name for plan in found)}",
-            found=str(node),
-            where=f"hosts/{name}/fleet.nix",
-            do="Name one of these.",
-        )
+        raise names.no_node(name, (plan.node.name for plan in found), str(node))
     shared = explained.collect(chosen)
     if output is not None:
         write_file(output, draw.draw(name, shared))
