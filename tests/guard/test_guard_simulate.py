@@ -125,7 +125,18 @@ def looks(kib: int, setting: Setting) -> int:
     return 9000 // min(2000, max(5, pause)) + 1
 
 
-@pytest.mark.parametrize("text", ["", "1 2\n", "1 2 later\n", "5 2 steady\n5 1 steady\n", "1 -2 steady\n", "-1 2 steady\n", "1 8589934592 steady\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "1 2\n",
+        "1 2 later\n",
+        "5 2 steady\n5 1 steady\n",
+        "1 -2 steady\n",
+        "-1 2 steady\n",
+        "1 8589934592 steady\n",
+    ],
+)
 def test_a_trace_that_is_none_is_refused(program: str, text: str) -> None:
     argv = [program, "--simulate", "--startup", "5,6,9", "--steady", "3,4,9"]
     done = subprocess.run(argv, input=text, capture_output=True, text=True)
