@@ -88,6 +88,11 @@ def want(good: bool, *, expected: str, found: Any, where: str, fix: str = "") ->
     return Verdict("pass" if good else "fail", expected=expected, found=str(found), where=where, fix=fix)
 
 
+def none_wrong(wrong: list[str], expected: str, good: str, where: str, fix: str = "") -> Verdict:
+    """Pass, with `good` as what was found, when nothing is in `wrong`; else what is."""
+    return want(not wrong, expected=expected, found="; ".join(wrong) or good, where=where, fix=fix)
+
+
 def all_checks() -> dict[str, Check]:
     """Every check by id, in the order of ids."""
     from sparkserve.doctor import checks

@@ -6,16 +6,12 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, none_wrong, want
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
 
 APPLY = "sudo netplan apply, with the group stopped (./sparkserve down)"
-
-
-def _all(wrong: list[str], expected: str, good: str, where: str, fix: str = "") -> Verdict:
-    return want(not wrong, expected=expected, found="; ".join(wrong) or good, where=where, fix=fix)
 
 
 def _net(link: dict[str, object]) -> str:
@@ -47,7 +43,7 @@ def link(n: Node) -> Verdict:
             wrong.append(f"{each['interface']} (to rank {ranks}) is {state}")
     names = " ".join(each.partition(" ")[0] for each in wrong)
     fix = f"for i in {names}; do sudo ip link set $i up; done; then look at both ends, and reseat the cable"
-    return _all(wrong, "up", "all are up", "/sys/class/net/*/operstate", fix)
+    return none_wrong(wrong, "up", "all are up", "/sys/class/net/*/operstate", fix)
 
 
 @check(
@@ -65,7 +61,7 @@ def address(n: Node) -> Verdict:
         if planned not in here:
             has = ", ".join(f"{a}/{p}" for name, a, p in here if name == planned[0]) or "none"
             wrong.append(f"{planned[0]} has {has} and not {planned[1]}/{planned[2]}")
-    return _all(wrong, "the plan's addresses", "all are there", "ip addr show")
+    return none_wrong(wrong, "the plan's addresses", "all are there", "ip addr show")
 
 
 @check(
@@ -79,7 +75,7 @@ def mtu(n: Node) -> Verdict:
     planned = int(n.plan("fabric", "mtu"))
     seen = {str(each["interface"]): n.value(f"{_net(each)}/mtu") for each in _there(n)}
     wrong = [f"{name} has {value}" for name, value in seen.items() if value != planned]
-    return _all(wrong, str(planned), f"all have {planned}", "/sys/class/net/*/mtu")
+    return none_wrong(wrong, str(planned), f"all have {planned}", "/sys/class/net/*/mtu")
 
 
 @check(
@@ -93,7 +89,7 @@ def mtu(n: Node) -> Verdict:
 def speed(n: Node) -> Verdict:
     seen = {str(each["interface"]): n.value(f"{_net(each)}/speed") for each in _there(n)}
     wrong = [f"{name} at {value} Mbit/s" for name, value in seen.items() if value < 200000]
-    return _all(wrong, "200000", "all at 200000", "/sys/class/net/*/speed")
+    return none_wrong(wrong, "200000", "all at 200000", "/sys/class/net/*/speed")
 
 
 @check(
@@ -111,7 +107,7 @@ def pcie(n: Node) -> Verdict:
         lanes = n.value(f"{_net(each)}/device/current_link_width")
         if not rate.startswith("32.0 GT/s") or lanes < 4:
             wrong.append(f"{each['interface']} has {rate} x{lanes}")
-    return _all(wrong, "32.0 GT/s x4", "all have it", "/sys/class/net/*/device/current_link_*")
+    return none_wrong(wrong, "32.0 GT/s x4", "all have it", "/sys/class/net/*/device/current_link_*")
 
 
 @check(
@@ -126,7 +122,7 @@ def pcie(n: Node) -> Verdict:
 def flaps(n: Node) -> Verdict:
     seen = {str(each["interface"]): n.value(f"{_net(each)}/carrier_changes") for each in _there(n)}
     wrong = [f"{name} {value} times" for name, value in seen.items() if value > 50]
-    return _all(wrong, "at most 50 changes", "few", "/sys/class/net/*/carrier_changes")
+    return none_wrong(wrong, "at most 50 changes", "few", "/sys/class/net/*/carrier_changes")
 
 
 @check(
@@ -142,7 +138,7 @@ def stripes(n: Node) -> Verdict:
     for each in n.links():
         ports.setdefault(each.get("port"), set()).add(each.get("stripe"))
     wrong = [f"port {port} has {len(found)}" for port, found in ports.items() if len(found) < 2]
-    return _all(wrong, "two stripes", "all have two", "the plan's fabric.links")
+    return none_wrong(wrong, "two stripes", "all have two", "the plan's fabric.links")
 
 
 @check(
@@ -156,7 +152,7 @@ def stripes(n: Node) -> Verdict:
 def ipv6(n: Node) -> Verdict:
     ours = {str(each["interface"]) for each in n.links()}
     wrong = [f"{name} has {found}" for name, found, _ in n.addresses("inet6") if name in ours]
-    return _all(wrong, "no IPv6", "none", "ip addr show")
+    return none_wrong(wrong, "no IPv6", "none", "ip addr show")
 
 
 @check(
@@ -194,7 +190,7 @@ def subnet(n: Node) -> Verdict:
         for ours, net in nets
         if name not in [interface for interface, _ in nets] and ipaddress.ip_address(found) in net
     ]
-    return _all(wrong, "each subnet on one interface", "none twice", "ip addr show")
+    return none_wrong(wrong, "each subnet on one interface", "none twice", "ip addr show")
 
 
 @check(
@@ -217,7 +213,7 @@ def persistent(n: Node) -> Verdict:
         for each in n.links()
         if not re.search(rf"(?<![\d.]){re.escape(str(each['address']))}/", written)
     ]
-    return _all(wrong, "every address", "all are", "/etc/netplan, /etc/systemd/network")
+    return none_wrong(wrong, "every address", "all are", "/etc/netplan, /etc/systemd/network")
 
 
 @check(
@@ -244,7 +240,7 @@ def owner(n: Node) -> Verdict:
     wrong = [
         f"{name} is {states[name]}" for name in sorted(ours & states.keys()) if states[name] != "unmanaged"
     ]
-    return _all(wrong, "unmanaged", "it has none of them", "nmcli device")
+    return none_wrong(wrong, "unmanaged", "it has none of them", "nmcli device")
 
 
 @check(
@@ -262,7 +258,7 @@ def route(n: Node) -> Verdict:
         by = found[0].get("dev") if found else None
         if by != interface:
             wrong.append(f"to {peer} by {by} and not {interface}")
-    return _all(wrong, "the cable's own interface", "all do", "ip route get")
+    return none_wrong(wrong, "the cable's own interface", "all do", "ip route get")
 
 
 @check(
@@ -283,7 +279,7 @@ def neighbour(n: Node) -> Verdict:
         and entry.get("dev", peers[entry["dst"]]) == peers[entry["dst"]]
         and {"FAILED", "INCOMPLETE"} & set(entry.get("state", []))
     ]
-    return _all(wrong, "no FAILED entry", "none failed", "ip neigh show")
+    return none_wrong(wrong, "no FAILED entry", "none failed", "ip neigh show")
 
 
 @check(
@@ -306,4 +302,4 @@ def ping(n: Node) -> Verdict:
         if code != 0:
             last = [line for line in out.splitlines() if line.strip()]
             wrong.append(f"{peer} by {interface}: {last[-1][:60] if last else code}")
-    return _all(wrong, f"an answer to {size} bytes", "all answer", "ping -M do")
+    return none_wrong(wrong, f"an answer to {size} bytes", "all answer", "ping -M do")

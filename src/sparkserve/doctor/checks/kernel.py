@@ -271,7 +271,7 @@ def aer(n: Node) -> Verdict:
     "The driver has not run out of memory since boot: the host is near a freeze without any OOM kill.",
     "error",
     "issues C01, mia 7.4",
-    fix="./sparkserve down, then sudo systemctl reboot; then less KV (engine.maxTotalTokens) in fleet.nix",
+    fix="./sparkserve down, then sudo systemctl reboot; then less KV (engine.kvTokens) in fleet.nix",
     on="spark",
 )
 def no_memory(n: Node) -> Verdict:

@@ -192,7 +192,7 @@ def held(n: Node) -> Verdict:
     "While the engine serves, MemAvailable is above the guard's floor, 3 GiB without a plan.",
     "error",
     "owen 5.3, issues C18",
-    fix="send this node fewer and shorter requests now; then a smaller engine.maxTotalTokens in fleet.nix",
+    fix="send this node fewer and shorter requests now; then a smaller engine.kvTokens in fleet.nix",
     on="spark",
 )
 def floor(n: Node) -> Verdict:

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, none_wrong, want
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +46,6 @@ def _gids(n: Node, hca: str) -> Iterator[tuple[int, str]]:
             yield index, str(mapped)
 
 
-def _all(wrong: list[str], expected: str, good: str, where: str, fix: str = "") -> Verdict:
-    return want(not wrong, expected=expected, found="; ".join(wrong) or good, where=where, fix=fix)
-
-
 @check(
     "RDMA.DEVICES",
     "Every interface of a cable has an RDMA device.",
@@ -63,7 +59,7 @@ def devices(n: Node) -> Verdict:
     links = n.links()
     with_one = [str(link["interface"]) for link in links if _has(n, link)]
     wrong = [str(link["interface"]) for link in links if str(link["interface"]) not in with_one]
-    return _all(wrong, "a device for each", "all have one", "/sys/class/net/*/device/infiniband")
+    return none_wrong(wrong, "a device for each", "all have one", "/sys/class/net/*/device/infiniband")
 
 
 def _has(n: Node, link: dict[str, object]) -> bool:
@@ -86,7 +82,7 @@ def names(n: Node) -> Verdict:
         for hca, link in _hcas(n)
         if hca != link.get("hca", hca)
     ]
-    return _all(wrong, "the plan's names", "all have them", "/sys/class/net/*/device/infiniband")
+    return none_wrong(wrong, "the plan's names", "all have them", "/sys/class/net/*/device/infiniband")
 
 
 @check(
@@ -118,7 +114,7 @@ def nodes(n: Node) -> Verdict:
 def active(n: Node) -> Verdict:
     seen = {hca: n.text(f"{ROOT}/{hca}/ports/1/state").strip() for hca, _ in _hcas(n)}
     wrong = [f"{hca} is {state}" for hca, state in seen.items() if state != "4: ACTIVE"]
-    return _all(wrong, "4: ACTIVE", "all are ACTIVE", f"{ROOT}/*/ports/1/state")
+    return none_wrong(wrong, "4: ACTIVE", "all are ACTIVE", f"{ROOT}/*/ports/1/state")
 
 
 @check(
@@ -136,7 +132,7 @@ def gid(n: Node) -> Verdict:
         f"./sparkserve down; for i in {names}; do sudo ip link set $i down; sudo ip link set $i up; done; "
         "sudo netplan apply"
     )
-    return _all(wrong, "one for each HCA", "all have one", f"{ROOT}/*/ports/1/gids", fix)
+    return none_wrong(wrong, "one for each HCA", "all have one", f"{ROOT}/*/ports/1/gids", fix)
 
 
 @check(
@@ -158,7 +154,7 @@ def gid_address(n: Node) -> Verdict:
             fix += [f"sudo ip addr del {old}/{link['prefix']} dev {link['interface']}" for old in found]
     fix.append("sudo netplan apply")
     where = f"{ROOT}/*/ports/1/gids"
-    return _all(wrong, "the plan's addresses", "all have them", where, "; ".join(fix))
+    return none_wrong(wrong, "the plan's addresses", "all have them", where, "; ".join(fix))
 
 
 @check(
@@ -178,7 +174,7 @@ def gid_pinned(n: Node) -> Verdict:
         found = [str(index) for index, _ in _gids(n, hca)]
         if found and pinned not in found:
             wrong.append(f"{hca} has its IPv4 GID at {' '.join(found)} and not {pinned}")
-    return _all(wrong, "no pin, or a right one", f"{pinned} is right now", f"{ROOT}/*/ports/1/gids")
+    return none_wrong(wrong, "no pin, or a right one", f"{pinned} is right now", f"{ROOT}/*/ports/1/gids")
 
 
 @check(
@@ -199,7 +195,7 @@ def active_mtu(n: Node) -> Verdict:
             raise Unknown(f"ibv_devinfo shows no active_mtu of {hca}")
         if int(found[1]) < 4096:
             wrong.append(f"{hca} has {found[1]}")
-    return _all(wrong, "4096", "all have 4096", "ibv_devinfo")
+    return none_wrong(wrong, "4096", "all have 4096", "ibv_devinfo")
 
 
 @check(
@@ -223,7 +219,7 @@ def loss(n: Node) -> Verdict:
             # One report had 50,000 an hour; a boot and a pulled cable leave a handful.
             if count / hours > 100:
                 wrong.append(f"{hca} {name} {count} in {hours:.0f} h")
-    return _all(wrong, "at most 100 an hour", "few", f"{ROOT}/*/ports/1/hw_counters")
+    return none_wrong(wrong, "at most 100 an hour", "few", f"{ROOT}/*/ports/1/hw_counters")
 
 
 @check(
@@ -277,4 +273,4 @@ def hairpin(n: Node) -> Verdict:
                 f"sudo devlink dev param set pci/{pci} name hairpin_queue_size value 8192 cmode driverinit"
             )
             fix.append(f"sudo devlink dev reload pci/{pci}")
-    return _all(wrong, "8192", "all have 8192", "devlink dev param", " && ".join(fix))
+    return none_wrong(wrong, "8192", "all have 8192", "devlink dev param", " && ".join(fix))
