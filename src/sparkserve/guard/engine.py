@@ -50,7 +50,7 @@ class EngineGuard:
         return None
 
     def watches(self) -> bool:
-        """Whether a guard is there: it took a sample, and lives."""
+        """Whether a guard is there, and lives."""
         return self._flags.seen(flags.GUARD)
 
     def starts(self) -> None:

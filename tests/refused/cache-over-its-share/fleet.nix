@@ -1,12 +1,7 @@
 # A cache that SGLang would cut without a word.
 {
   fleet.topology = "switched";
-  fleet.nodes = [
-    { name = "spark-0"; address = "10.77.0.1"; }
-    { name = "spark-1"; address = "10.77.0.2"; }
-    { name = "spark-2"; address = "10.77.0.3"; }
-    { name = "spark-3"; address = "10.77.0.4"; }
-  ];
+  fleet.nodes = import ../../policy/nodes.nix 4;
   host.platform = "dgx-os";
   serving.model = "deepseek-v41-flash";
   engram.cacheGiB = 4;

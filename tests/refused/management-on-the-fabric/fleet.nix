@@ -1,11 +1,7 @@
 # A management network that holds the networks of the cables.
 {
   fleet.topology = "triangle";
-  fleet.nodes = [
-    { name = "spark-0"; address = "10.77.0.1"; }
-    { name = "spark-1"; address = "10.77.0.2"; }
-    { name = "spark-2"; address = "10.77.0.3"; }
-  ];
+  fleet.nodes = import ../../policy/nodes.nix 3;
   serving.model = "smollm2-135m";
   fabric.managementPrefix = 8;
 }

@@ -1,12 +1,7 @@
 # A ring whose cables follow another order than the nodes: ranks 0 and 2 are opposite.
 {
   fleet.topology = "ring";
-  fleet.nodes = [
-    { name = "spark-0"; address = "10.77.0.1"; }
-    { name = "spark-1"; address = "10.77.0.2"; }
-    { name = "spark-2"; address = "10.77.0.3"; }
-    { name = "spark-3"; address = "10.77.0.4"; }
-  ];
+  fleet.nodes = import ../../policy/nodes.nix 4;
   serving.model = "smollm2-135m";
   fabric.cables = [
     { from = "spark-0.0"; to = "spark-2.1"; }

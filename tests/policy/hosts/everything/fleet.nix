@@ -1,11 +1,7 @@
 # Three Sparks with every policy of the host on: what the tests of modules/ and modules/platform render.
 {
   fleet.topology = "triangle";
-  fleet.nodes = [
-    { name = "spark-0"; address = "10.77.0.1"; }
-    { name = "spark-1"; address = "10.77.0.2"; }
-    { name = "spark-2"; address = "10.77.0.3"; }
-  ];
+  fleet.nodes = import ../../nodes.nix 3;
   serving.model = "smollm2-135m";
 
   host.platform = "dgx-os";

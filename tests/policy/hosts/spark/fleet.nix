@@ -1,12 +1,7 @@
 # Four Sparks that serve the large model: its memory is planned, and options that cost memory change it.
 {
   fleet.topology = "switched";
-  fleet.nodes = [
-    { name = "spark-0"; address = "10.77.0.1"; }
-    { name = "spark-1"; address = "10.77.0.2"; }
-    { name = "spark-2"; address = "10.77.0.3"; }
-    { name = "spark-3"; address = "10.77.0.4"; }
-  ];
+  fleet.nodes = import ../../nodes.nix 4;
   serving.model = "deepseek-v41-flash";
   host.platform = "dgx-os";
   # Room for the example of every option.
