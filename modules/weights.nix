@@ -23,7 +23,7 @@ in
         local: a copy on each node. It loads from its own NVMe, and no node needs another to start. nfs: the head's copy,
         read-only over the cables; it saves 476 GiB a node, and the head gives 1.3 GiB of memory to serve it.
         Changes: /etc/exports.d/sparkserve.exports, srv-sparkserve-weights.mount,
-        /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-weights.conf.
+        /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-weights.conf, weights.
       '';
     };
     path = mkOption {
@@ -36,7 +36,7 @@ in
       description = ''
         The folder with the checkpoint, on every node the same.
         Changes: /etc/exports.d/sparkserve.exports, srv-sparkserve-weights.mount, srv-models.mount,
-        /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-weights.conf.
+        /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-weights.conf, weights.
       '';
     };
     connections = mkOption {

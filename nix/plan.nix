@@ -74,6 +74,8 @@ in
     start_line_bytes = model.lines.start;
     serve_line_bytes = model.lines.serve;
   };
+  # A model without shapes is small, and in the closure.
+  weights = if model == null then null else { inherit (config.weights) path source; };
   host = {
     inherit (host) files units mask sysctls;
     default_target = host.defaultTarget;

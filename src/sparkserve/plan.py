@@ -202,6 +202,13 @@ class Engram(_Frozen):
     io_threads: Annotated[int, Field(ge=1)]
 
 
+class Weights(_Frozen):
+    """Where the node finds the checkpoint: `local` is its own copy, `nfs` the head's."""
+
+    path: AbsolutePath
+    source: Literal["local", "nfs"]
+
+
 class Kernel(_Frozen):
     """What must run on the node: `uname -r` (None: whatever boots), bytes in a page, how the driver's version
     begins."""
@@ -236,7 +243,7 @@ class Host(_Frozen):
 
 class Plan(_Frozen):
     """One node's plan. `fabric` and `group` are None for the topology `single`, `engram` for a model without,
-    and `memory` for one whose shapes are not known.
+    `memory` for one whose shapes are not known, and `weights` for one that is in the closure.
 
     `gates` holds only what is there, so that no plan promises more than is done."""
 
@@ -252,6 +259,7 @@ class Plan(_Frozen):
     engram: Engram | None
     gates: tuple[Literal["smoke"], ...]
     memory: Memory | None
+    weights: Weights | None
     host: Host
 
     @model_validator(mode="after")

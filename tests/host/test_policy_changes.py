@@ -1,7 +1,7 @@
 """What an option changes on the nodes is what its description says, after the word `Changes:`.
 
 Each policy option gets its example as its value, in a fleet of Sparks with everything on, in the usual one,
-and, when it may cost memory, in one whose memory is planned. What differs then in the plans of
+and, when it is about the large model, in one that serves it. What differs then in the plans of
 all nodes, by file, unit or field, is the list of the description, no more and no less. Two calls of Nix.
 """
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FLEETS = ROOT / "tests/policy/hosts"
-# By the fleet, the options that are tried in it: in the one whose memory is planned those that cost memory.
-BASES = {"everything": "", "usual": "", "spark": ("engine.", "engram.", "kernel.pageSizeKiB")}
+# By the fleet, the options that are tried in it: in that of the large model those that its plan alone shows.
+BASES = {"everything": "", "usual": "", "spark": ("engine.", "engram.", "kernel.pageSizeKiB", "weights.")}
 # All options of these sections decide what a node is like; of others, those that say so.
 SECTIONS = ("clocks.", "engram.", "kernel.", "memory.", "recovery.", "weights.")
 # Has one value that is not refused: tests/refused/engram-in-ram.

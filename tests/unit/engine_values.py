@@ -52,6 +52,7 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
             "engram": None,
             "gates": ["smoke"],
             "memory": None,
+            "weights": None,
             "host": {
                 "files": {},
                 "units": {},

@@ -66,13 +66,12 @@ class Node:
         ]
 
     def weights(self) -> str:
-        """The folder with the checkpoint: the plan's, or the usual one if it is there."""
-        try:
+        """The folder with the checkpoint: the plan's; without a plan the usual one if it is there."""
+        if self.planned is not None:
             return str(self.plan("weights", "path"))
-        except NotApplicable:
-            if not self.exists(WEIGHTS):
-                raise NotApplicable(f"the plan names no checkpoint, and {WEIGHTS} is not there") from None
-            return WEIGHTS
+        if not self.exists(WEIGHTS):
+            raise NotApplicable(f"no plan names a checkpoint, and {WEIGHTS} is not there")
+        return WEIGHTS
 
     def environment(self) -> dict[str, str]:
         """The engine's planned environment."""

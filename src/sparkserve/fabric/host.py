@@ -8,6 +8,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from sparkserve.host import kernel
+
 ROOT = Path("/")
 
 
@@ -41,7 +43,7 @@ class Facts:
 
     def sysctl(self, name: str) -> str | None:
         """The value of a kernel setting, as sysctl names it."""
-        return _text(self.root / "proc/sys" / name.replace(".", "/"))
+        return _text(self.root / "proc/sys" / kernel.place(name))
 
 
 def read(root: Path = ROOT) -> Facts:
