@@ -5,9 +5,6 @@ from pathlib import Path
 
 from box import Box, lines
 
-# Programs of DGX OS that Debian does not have.
-FOREIGN = ("/usr/bin/nvidia-smi", "/usr/bin/plymouth")
-
 
 def sysctl(box: Box, paths: list[str]) -> list[str]:
     """systemd-sysctl writes into a /proc/sys of files, which has what this machine's kernel has."""
