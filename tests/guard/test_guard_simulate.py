@@ -138,6 +138,6 @@ def looks(kib: int, setting: Setting) -> int:
     ],
 )
 def test_a_trace_that_is_none_is_refused(program: str, text: str) -> None:
-    argv = [program, "--simulate", "--startup", "5,6,9", "--steady", "3,4,9"]
+    argv = [program, "--simulate", "--startup", "5,6,9", "--steady", "3,4,9", "--closest", "5", "--kill", "9"]
     done = subprocess.run(argv, input=text, capture_output=True, text=True)
     assert (done.returncode, "MS KIB startup|steady" in done.stderr) == (2, True)

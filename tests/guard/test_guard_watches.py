@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 pytest_plugins = ("guard_fixtures",)
 
+LEVELS = ("--startup", "1,2,9", "--steady", "1,2,9")
+
 
 def test_it_is_ready_after_a_good_sample_and_says_that_it_lives(world: World) -> None:
     world.start()
@@ -186,8 +188,10 @@ def test_two_builds_are_the_same_bytes() -> None:
         (["--startup", "5120,5360,9x"], "--startup: expected FLOOR,LINE,INTERVAL"),
         (["--startup", "1048577,1048578,9"], "--startup: expected a number from 1 to 1048576"),
         (["--steady", "1,2,3"], "--startup: expected FLOOR,LINE,INTERVAL; found nothing"),
-        (["--startup", "1,2,3", "--steady", "1,2,3"], "--closest: expected at most the intervals"),
-        (["--startup", "1,2,9", "--steady", "1,2,9"], "expected --state, --flags and --cgroup"),
+        ([*LEVELS], "--closest: expected MS; found nothing"),
+        ([*LEVELS, "--closest", "5"], "--kill: expected MS; found nothing"),
+        ([*LEVELS, "--closest", "10", "--kill", "9"], "--closest: expected at most the intervals"),
+        ([*LEVELS, "--closest", "5", "--kill", "9"], "expected --state, --flags and --cgroup"),
         (["--startup", "1,2,9", "now"], "expected options only; found now"),
         (["--enter", "/nowhere", "/bin/true"], "/nowhere/cgroup.procs: No such file or directory"),
     ],

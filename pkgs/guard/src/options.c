@@ -8,7 +8,8 @@
 static const char HELP[] =
     "guard: kills the engine's cgroup before the node's memory is gone\n"
     "\n"
-    "  guard --startup FLOOR,LINE,INTERVAL --steady FLOOR,LINE,INTERVAL --state FILE --flags FILE --cgroup DIR...\n"
+    "  guard --startup FLOOR,LINE,INTERVAL --steady FLOOR,LINE,INTERVAL --closest MS --kill MS\n"
+    "        --state FILE --flags FILE --cgroup DIR...\n"
     "  guard --explain ...            print what is promised with these options, and end\n"
     "  guard --simulate ...           decide over a trace on stdin, lines of MS KIB startup|steady: when it kills,\n"
     "                                 how much was available then, and how much when the kill has its effect\n"
@@ -16,8 +17,8 @@ static const char HELP[] =
     "\n"
     "  --startup, --steady   MiB of MemAvailable that are kept; MiB below which the engine is killed; the longest\n"
     "                        time between two samples, ms. steady counts while the supervisor says that it serves.\n"
-    "  --closest MS          the shortest time between two samples (5)\n"
-    "  --kill MS             from a sample below the line until nothing of the engine allocates any more (45)\n"
+    "  --closest MS          the shortest time between two samples\n"
+    "  --kill MS             from a sample below the line until nothing of the engine allocates any more\n"
     "  --state FILE          where the last sample, the low-water marks and the last kill are written\n"
     "  --flags FILE          whose bytes are locked: 0 an engine runs, 1 it serves, 2 a guard watches\n"
     "  --cgroup DIR          the engine's; repeat it for other places, the first that is there counts\n"
@@ -80,7 +81,7 @@ void options_parse(int argc, char **argv, struct options *options) {
         {"simulate", no_argument, NULL, 'i'},      {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
     };
-    *options = (struct options){.closest_ms = 5, .kill_ms = 45, .meminfo = "/proc/meminfo"};
+    *options = (struct options){.meminfo = "/proc/meminfo"};
     bool explain = false;
     for (int which; (which = getopt_long(argc, argv, "+", known, NULL)) != -1;) switch (which) {
             case 's': options->startup = level("--startup", optarg); break;
@@ -105,6 +106,8 @@ void options_parse(int argc, char **argv, struct options *options) {
     if (optind < argc) refuse("guard", argv[optind], "options only");
     if (options->startup.line == 0) refuse("--startup", "nothing", "FLOOR,LINE,INTERVAL");
     if (options->steady.line == 0) refuse("--steady", "nothing", "FLOOR,LINE,INTERVAL");
+    if (options->closest_ms == 0) refuse("--closest", "nothing", "MS");
+    if (options->kill_ms == 0) refuse("--kill", "nothing", "MS");
     if (options->closest_ms > options->startup.interval_ms || options->closest_ms > options->steady.interval_ms)
         refuse("--closest", "a longer time", "at most the intervals");
     if (explain) {
