@@ -67,23 +67,9 @@ LOCAL: tuple[tuple[Any, ...], ...] = (
     ("docker", "inspect", "--format", INSPECT, re.compile(r"[0-9a-f]{12,64}")),
     ("git", "-C", _PATH, "ls-files"),
 )
+_PING = ("ping", "-n", "-q", "-c", "1", "-W", "2", "-M", "do", "-s")
 LIVE: tuple[tuple[Any, ...], ...] = (
-    (
-        "ping",
-        "-n",
-        "-q",
-        "-c",
-        "1",
-        "-W",
-        "2",
-        "-M",
-        "do",
-        "-s",
-        re.compile(r"\d{1,4}"),
-        "-I",
-        _NAME,
-        _ADDRESS,
-    ),
+    (*_PING, re.compile(r"\d{1,4}"), "-I", _NAME, _ADDRESS),
     (*SSH, _ADDRESS, re.compile("|".join(re.escape(each) for each in REMOTE))),
 )
 # Files whose text may be read; names in folders, links, sizes and modes may be asked of any path.

@@ -50,22 +50,7 @@ def test_what_is_not_on_the_list_is_refused(argv: tuple[str, ...] | str, live: b
 
 
 def test_the_network_and_other_nodes_only_with_live() -> None:
-    ping = (
-        "ping",
-        "-n",
-        "-q",
-        "-c",
-        "1",
-        "-W",
-        "2",
-        "-M",
-        "do",
-        "-s",
-        "8972",
-        "-I",
-        "enp1s0f0np0",
-        "10.0.0.1",
-    )
+    ping = ("ping", "-n", "-q", "-c", "1", "-W", "2", "-M", "do", "-s", "8972", "-I", "enp1s0", "10.0.0.1")
     ssh = (*guard.SSH, "10.0.0.1", "getconf PAGESIZE")
     for argv in (ping, ssh):
         guard.check_command(argv, live=True)
