@@ -91,7 +91,7 @@ def drift(fleet: Commanded, nodes: str) -> None:
     file.write_text(text.replace(BEFORE, AFTER))
     fleet.git("add", "drift")
     layer = f'[ (layer {{ name = "drift"; target = "/opt/engine/{FOLDER}"; tree = source ../drift; }}) ]'
-    end = "tree = packages.${plan.engine.model}; }) ]"
+    end = "tree = model; }) ]"
     more = f"{end} ++ (if builtins.elem node {nodes} then {layer} else [ ])"
     fleet.change("nix/host.nix", (end, more))
 
