@@ -11,9 +11,12 @@ import signal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from group_values import engines, gone, group
+from engine_values import closure
+from group_values import engines, free_ports, gone, group, plan
 
+from sparkserve import plan as plans
 from sparkserve.engine import procfs
+from sparkserve.errors import SparkserveError
 from sparkserve.group import controller, preflight, run_files, supervisor
 
 if TYPE_CHECKING:
@@ -126,3 +129,11 @@ async def test_a_supervisor_that_is_stopped_with_its_guard_says_why(
         guards[2].killed = "the memory guard killed its engine: MemAvailable cannot be read"
         await made.kill(2)
         assert await made.until_ended() == f"rank 2 (spark-2): {guards[2].killed}"
+
+
+def test_a_closure_without_the_guard_of_its_plan_runs_nothing(tmp_path: Path) -> None:
+    level = plans.GuardLevel(floor_mib=1024, line_mib=1424, interval_ms=250)
+    guard = plans.Guard(startup=level, steady=level, rate_mib_s=8000, closest_ms=5, kill_ms=45)
+    given = plan(2, free_ports()).model_copy(update={"guard": guard})
+    with pytest.raises(SparkserveError, match="memory guard that the plan has; found none"):
+        supervisor.Supervisor(given, closure(), run=tmp_path, logs=tmp_path)

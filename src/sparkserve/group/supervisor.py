@@ -36,8 +36,25 @@ RETRY_S = 1.0
 LOOK_S = 0.1  # how often the engine's log and process are looked at
 
 
+def _guard(plan: Plan, closure: Closure, run: Path) -> EngineGuard | None:
+    if plan.guard is None:
+        return None
+    if closure.guard is None:
+        raise SparkserveError(
+            "PLAN.SCHEMA",
+            expected="the program of the memory guard that the plan has",
+            found="none",
+            where="closure.json",
+            do="Build the closure again: no engine runs without the guard of its plan.",
+        )
+    return EngineGuard(plan.guard, closure.guard, run)
+
+
 class Supervisor:
-    """One rank's. `run` is where its state for other processes goes (a tmpfs), `logs` where logs stay."""
+    """One rank's. `run` is where its state for other processes goes (a tmpfs), `logs` where logs stay.
+
+    Raises `PLAN.SCHEMA` for a closure without its plan's guard, OSError when the engine can have no cgroup.
+    """
 
     def __init__(self, plan: Plan, closure: Closure, *, run: Path, logs: Path) -> None:
         self._plan = plan
@@ -46,7 +63,7 @@ class Supervisor:
         self._logs = logs
         self._carriers = Carriers(parts(plan)[0].links)
         self._engine: RankEngine | None = None
-        self._guard = EngineGuard(plan.guard, closure.guard, run) if plan.guard and closure.guard else None
+        self._guard = _guard(plan, closure, run)
         self._number = 0
         self._work: set[asyncio.Task[None]] = set()
 
