@@ -13,8 +13,8 @@ _WORDS = "(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|psk|private[_-]?k
 _NAMED = re.compile(rf"(?i)({_WORDS}(?:\"?\s{{0,4}}[:=]\s{{0,4}}|\x00))(\"[^\"]*\"|'[^']*'|[^\s\x00]+)")
 _OPTION = re.compile(rf"(?i)((?<=-){_WORDS}[ \t]{{1,4}})(\S+)")
 _PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S)
-# Options of the engine that end in a word of secrets and hold a number.
-_NUMBER = re.compile(r"\d+(\.\d+)?")
+# What an engine counts, as full_token=750080. A password of digits is a secret.
+_COUNT = re.compile(r"(?i)token[^a-z]*\d+(\.\d+)?")
 
 
 def redact(text: str) -> str:
@@ -23,5 +23,5 @@ def redact(text: str) -> str:
     text = _BEARER.sub(rf"\g<1>{HIDDEN}", text)
     text = _TOKEN.sub(HIDDEN, text)
     for pattern in (_NAMED, _OPTION):
-        text = pattern.sub(lambda m: m[0] if _NUMBER.fullmatch(m[2]) else m[1] + HIDDEN, text)
+        text = pattern.sub(lambda m: m[0] if _COUNT.fullmatch(m[0]) else m[1] + HIDDEN, text)
     return text

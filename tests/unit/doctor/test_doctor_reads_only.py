@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import subprocess
@@ -197,6 +198,12 @@ def test_secrets_are_taken_out(text: str) -> None:
     assert "s3cr3t" not in shown
     assert "abcdefghijklmnop" not in shown
     assert "***" in shown
+
+
+@pytest.mark.parametrize("name", ["password: ", "psk=", "--api-key\x00", "--passphrase "])
+def test_a_secret_of_digits_is_one(name: str) -> None:
+    digits = str(random.randrange(10**7, 10**12))  # noqa: S311 - a test
+    assert redact(f"{name}{digits}\n") == f"{name}***\n"
 
 
 def test_what_is_no_secret_stays() -> None:
