@@ -7,13 +7,14 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from sparkserve.doctor import report, selftest
 from sparkserve.doctor.check import NotApplicable, Unknown, all_checks
 from sparkserve.doctor.facts import SCHEMA, Live, Recorded, bundle
 from sparkserve.doctor.judge import judge
 from sparkserve.doctor.node import PLAN, Node
+from sparkserve.doctor.redact import redact_value
 from sparkserve.errors import EXIT_CODES
 
 if TYPE_CHECKING:
@@ -89,15 +90,31 @@ def run_selftest(*, as_json: bool) -> int:
 def collect(out: str, *, live: bool) -> int:
     """Write what all checks read of this host to a file, without secrets, for `--facts` elsewhere."""
     node = _node(None, None, live)
+    file = sys.stdout if out == "-" else _new(out)
     judge(node, all_checks().values(), live=live)
-    found = bundle(node.facts) | {"plan": node.planned, "checkout": node.checkout}
+    found = bundle(node.facts) | {"plan": redact_value(node.planned), "checkout": node.checkout}
     text = json.dumps(found, indent=1, sort_keys=True)
+    if out == "-":
+        print(text)
+        return 0
     try:
-        Path(out).write_text(text + "\n", encoding="utf-8")
+        with file:
+            file.write(text + "\n")
     except OSError as error:
         raise Usage(f"{out}: {error.strerror}") from None
     print(f"{out} has {len(text) >> 10} KiB: sparkserve doctor --facts {out}")
     return 0
+
+
+def _new(out: str) -> TextIO:
+    """A file that was not there before, for its owner only. Raises `Usage`."""
+    try:
+        file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise Usage(f"{out} is there already: name a new file, or - for stdout") from None
+    except (OSError, ValueError) as error:
+        raise Usage(f"{out}: {getattr(error, 'strerror', None) or error}") from None
+    return os.fdopen(file, "w", encoding="utf-8")
 
 
 def _chosen(only: str | None) -> list[Check]:
@@ -132,7 +149,14 @@ def _node(recorded: Mapping[str, Any] | None, plan: str | None, live: bool) -> N
         if plan:
             raise
         found = None  # no closure yet, or a damaged one, which NIX.PROFILE tells
-    return Node(Live(Path("/"), live=live), found, _checkout())
+    return Node(Live(Path("/"), live=live, planned=_arguments(found)), found, _checkout())
+
+
+def _arguments(plan: Any) -> list[str]:
+    """The words of the plan that may stay in a command line."""
+    engine = plan.get("engine") if isinstance(plan, dict) else None
+    words = engine.get("args") if isinstance(engine, dict) else None
+    return [str(word) for word in words] if isinstance(words, list) else []
 
 
 def _checkout() -> str | None:

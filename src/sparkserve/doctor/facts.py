@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import stat
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from sparkserve.doctor import guard
 from sparkserve.doctor.check import Unknown
 from sparkserve.doctor.redact import redact
+from sparkserve.doctor.words import kept
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 SCHEMA = "sparkserve.facts/1"
@@ -106,11 +108,15 @@ class Facts:
 
 
 class Live(Facts):
-    """The host whose file system begins at `root`. `live` allows the commands that touch the network."""
+    """The host whose file system begins at `root`. `live` allows the commands that touch the network.
 
-    def __init__(self, root: Path, *, live: bool) -> None:
+    `planned` are words of the plan, which may stay in an engine's command line.
+    """
+
+    def __init__(self, root: Path, *, live: bool, planned: Iterable[str] = ()) -> None:
         super().__init__()
-        self.root = str(root).rstrip("/")
+        self.root = os.path.realpath(root).rstrip("/")
+        self._planned = frozenset(planned)
         self.live = live
         self._hung: set[str] = set()
 
@@ -126,8 +132,14 @@ class Live(Facts):
             if what == "stat":
                 seen = os.stat(real)  # noqa: PTH116
                 return {"stat": {"mode": f"{stat.S_IMODE(seen.st_mode):04o}", "size": seen.st_size}}
-            return {"text": redact(_read(real))}
-        except (FileNotFoundError, NotADirectoryError):
+            # Not where a link in the list leads: a link in /etc/modprobe.d may lead to /etc/shadow.
+            real = os.path.realpath(real)
+            guard.check_led(real.removeprefix(self.root) if real.startswith(self.root) else real)
+            text = _read(real)
+            if re.fullmatch(r"/proc/\d+/cmdline", path):
+                return {"text": kept(text, self._planned)}
+            return {"text": redact(text)}
+        except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
             return {"absent": f"{path} is not there"}
         except (OSError, ValueError) as error:
             return {"why": f"{path} cannot be read: {getattr(error, 'strerror', None) or error}"}
@@ -168,7 +180,7 @@ class Live(Facts):
 
 def _read(path: str) -> str:
     # Not a device, not a FIFO: opening one can act, or wait for ever.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         seen = os.fstat(descriptor)
         if not stat.S_ISREG(seen.st_mode):

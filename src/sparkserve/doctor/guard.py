@@ -87,6 +87,12 @@ _READABLE = re.compile(
 )
 
 
+# Where links of a sound host lead from there. Everybody may read the store.
+_LED_TO = re.compile(
+    r"/usr/lib/os-release|/proc/\d+/mounts|/run/nfs/etab|/nix/store/[A-Za-z0-9].*\.(json|conf)"
+)
+
+
 class Refused(PermissionError):  # noqa: N818 - a refusal of ours, not of the system
     """Something that could change a host was about to be done."""
 
@@ -111,6 +117,12 @@ def check_text(path: str) -> None:
     """Raise `Refused` unless the text of `path` may be read."""
     if ".." in path.split("/") or not _READABLE.fullmatch(path):
         raise Refused(f"not a file that the doctor reads: {path}")
+
+
+def check_led(path: str) -> None:
+    """Raise `Refused` unless a link in a name of the list may lead to `path`, which has no links."""
+    if not _LED_TO.fullmatch(path) and not _READABLE.fullmatch(path):
+        raise Refused(f"it leads to {path}, which the doctor does not read")
 
 
 _CHANGES = re.compile(

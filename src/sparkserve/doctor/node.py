@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from sparkserve.doctor.check import NotApplicable, Unknown
+from sparkserve.doctor.words import ENGINES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +20,6 @@ WEIGHTS = "/srv/sparkserve/weights"  # the default of weights.path
 RANK_UNIT = "sparkserve-rank.service"
 # Makers sell the GB10 board under their own names.
 _SPARK = re.compile(r"(?i)dgx[ _-]?spark|\bgb10\b|gx10|gb10-fe")
-_ENGINES = re.compile(r"(?i)sparkserve_launch|sglang|vllm|llama-server|trtllm|tritonserver")
 
 
 class Node:
@@ -247,9 +247,9 @@ class Node:
         """Command lines of every process that is an inference engine, ours or not."""
         found = {}
         for pid, name in self.processes():
-            if _ENGINES.search(name) or name.startswith("python"):
+            if ENGINES.search(name) or name.startswith("python"):
                 words = self.command(pid)
-                if _ENGINES.search(" ".join(words[:4])):
+                if ENGINES.search(" ".join(words[:4])):
                     found[pid] = " ".join(words)
         return found
 

@@ -1,27 +1,73 @@
-"""Takes secrets out of what is read, before anything is judged, shown or put in a bundle."""
+"""Takes secrets out of what is read, before anything is judged, shown or put in a bundle.
+
+By the name before a value, and by the form of the value itself. It hides too much rather than too little: a
+bundle goes to strangers. Of command lines only what checks ask stays (`words.py`).
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
 HIDDEN = "***"
-_TOKEN = re.compile(r"\b(hf_|ghp_|github_pat_|tskey-|glpat-|xox[bp]-|sk-)[A-Za-z0-9_-]{8,}")
-_BEARER = re.compile(r"(?i)\b(bearer\s+)\S+")
-_WORDS = "(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|psk|private[_-]?key)"
+_WORDS = (
+    r"(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|(?<![a-z])key|secret|token|passw(?:or)?d"
+    r"|passphrase|(?<!by)pass|pwd|credentials?|psk)"
+)
+# What is written in one of these forms is a secret whatever stands before it.
+_SHAPES = re.compile(
+    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+    r"|\b(?:hf_|gh[pousr]_|github_pat_|tskey-|gl[a-z]{0,6}pat-|xox[a-z]-|sk-|nvapi-|npm_|pypi-|dckr_pat_|ya29\."
+    r"|(?:sk|pk|rk)_(?:live|test)_)[A-Za-z0-9_.-]{8,}"
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bAIza[A-Za-z0-9_-]{20,}"
+    r"|\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",
+    re.S,
+)
+# Each keeps what stands before the secret, its first group: that there is a key is a finding.
+_AFTER = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"(?i)((?:proxy-)?(?:authorization|cookie)[\"']?\s{0,4}[:=]\s{0,4})[^\r\n\x00]+",
+        r"(?im)^([ \t]*(?:extra-)?access-tokens[ \t]*=).*$",
+        r"(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}",
+        r"(?i)\b([a-z][a-z0-9+.-]{1,20}://)[^\s\x00\"'@]{1,500}(?=@)",
+        # A block of YAML: every line that is further in.
+        rf"(?im)^(([ \t]*)[^\n:]{{0,80}}{_WORDS}[\"']?[ \t]*:[ \t]*[|>][^\n]*\n)"
+        r"(?:\2[ \t]+[^\n]*(?:\n|\Z)|[ \t]*\n)+",
+        rf"(?i)((?<=-){_WORDS}[ \t]{{1,4}})\S+",
+    )
+)
 # `password: x` in netplan, `X_TOKEN=x`, and the next word of a command line, where words end with NUL. What
 # comes before the word may not be matched too: a log can have a line of megabytes, tried at each place.
-_NAMED = re.compile(rf"(?i)({_WORDS}(?:\"?\s{{0,4}}[:=]\s{{0,4}}|\x00))(\"[^\"]*\"|'[^']*'|[^\s\x00]+)")
-_OPTION = re.compile(rf"(?i)((?<=-){_WORDS}[ \t]{{1,4}})(\S+)")
-_PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.S)
-# What an engine counts, as full_token=750080. A password of digits is a secret.
-_COUNT = re.compile(r"(?i)token[^a-z]*\d+(\.\d+)?")
+_NAMED = re.compile(
+    rf"(?i)({_WORDS}(?:_\w{{1,20}})?(?:\"?\s{{0,4}}[:=]\s{{0,40}}|\x00))"
+    r"(\"[^\"]{0,4000}\"|'[^']{0,4000}'|[^\s\x00]+)"
+)
+# Counts in the engine's log, whose names end in a word of secrets.
+_COUNTED = re.compile(r"(?i)(full_|swa_|#new-|#cached-)$")
 
 
 def redact(text: str) -> str:
     """`text` with `***` for every secret. The name before it stays: that a key is there is a finding."""
-    text = _PRIVATE.sub(HIDDEN, text)
-    text = _BEARER.sub(rf"\g<1>{HIDDEN}", text)
-    text = _TOKEN.sub(HIDDEN, text)
-    for pattern in (_NAMED, _OPTION):
-        text = pattern.sub(lambda m: m[0] if _COUNT.fullmatch(m[0]) else m[1] + HIDDEN, text)
-    return text
+    text = _SHAPES.sub(HIDDEN, text)
+    for pattern in _AFTER:
+        text = pattern.sub(lambda m: m[1] + HIDDEN, text)
+    return _NAMED.sub(_named, text)
+
+
+def _named(found: re.Match[str]) -> str:
+    before = found.string[max(0, found.start() - 8) : found.start()]
+    if _COUNTED.search(before) and re.fullmatch(r"\d+,?", found[2]):
+        return found[0]
+    return found[1] + HIDDEN
+
+
+def redact_value(value: Any, name: str = "") -> Any:
+    """The same for JSON: texts in it, and every text under a name of secrets."""
+    if isinstance(value, dict):
+        return {key: redact_value(each, str(key)) for key, each in value.items()}
+    if isinstance(value, list):
+        return [redact_value(each) for each in value]
+    if not isinstance(value, str):
+        return value
+    return HIDDEN if value and re.search(rf"(?i){_WORDS}$", name) else redact(value)

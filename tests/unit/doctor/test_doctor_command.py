@@ -150,3 +150,33 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert "./sparkserve doctor --live --only FABRIC" in out
     assert "Examples: doctor" in alone("--help").stdout
+
+
+def test_a_bundle_is_a_new_file_of_its_owner_and_has_no_secret(tmp_path: Path) -> None:
+    out = tmp_path / "bundle.json"
+    code = "import time, sys; print(flush=True); time.sleep(100)"
+    secrets = ["postgres://usr:S3cr3tA@db/x", "S3cr3tB", "--pass", "S3cr3tC", "AWS_SECRET_ACCESS_KEY=S3cr3tD"]
+    argv = [sys.executable, "-c", code, *secrets]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            done = alone("collect", str(out))
+        finally:
+            process.kill()
+    assert done.returncode == 0, done.stderr
+    assert out.stat().st_mode & 0o777 == 0o600
+    assert f"/proc/{process.pid}/cmdline" in json.loads(out.read_text())["files"]
+    assert "S3cr3t" not in out.read_text()
+    before = out.read_bytes()
+    again = alone("collect", str(out))
+    assert again.returncode == 2
+    assert again.stderr == f"CLI.USAGE {out} is there already: name a new file, or - for stdout\n"
+    assert out.read_bytes() == before
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    assert alone("collect", str(tmp_path / "link")).returncode == 2
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_bundle_goes_to_stdout_too() -> None:
+    assert json.loads(alone("collect", "-").stdout)["schema"] == "sparkserve.facts/1"
