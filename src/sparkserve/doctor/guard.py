@@ -60,7 +60,7 @@ LOCAL: tuple[tuple[Any, ...], ...] = (
     ("systemctl", "show", _FIELDS, _NAME),
     ("systemctl", "is-active", _NAME),
     ("systemctl", "is-enabled", _NAME),
-    ("nmcli", "-t", "-f", "DEVICE,STATE", "device"),
+    ("nmcli", "-t", "-f", "DEVICE,STATE,CONNECTION", "device"),
     ("devlink", "-j", "dev", "param", "show", _PCI, "name", "hairpin_queue_size"),
     ("nvidia-smi", _FIELDS, "--format=csv,noheader,nounits"),
     ("docker", "ps", "-aq", "--no-trunc"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import shlex
 from typing import TYPE_CHECKING
 
 from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, none_wrong, want
@@ -218,29 +219,28 @@ def persistent(n: Node) -> Verdict:
 
 @check(
     "FABRIC.OWNER",
-    "NetworkManager leaves the interfaces of cables alone: it changes them live, and netplan owns them.",
+    "No interface of a cable has a connection of NetworkManager's own: netplan's count after a reboot.",
     "warning",
     "issues B11",
-    fix="renderer: networkd for these interfaces in /etc/netplan, then " + APPLY,
+    fix="sudo nmcli connection delete the one that is named; then " + APPLY,
     on="spark",
 )
 def owner(n: Node) -> Verdict:
     if not n.exists("/run/NetworkManager"):
         raise NotApplicable("NetworkManager does not run")
-    ours = {str(each["interface"]) for each in n.links()}
-    states = dict(
-        re.findall(
-            r"^(\S+):((?:un|dis)?connected|connecting|unmanaged|unavailable|deactivating)\b",
-            n.run("nmcli", "-t", "-f", "DEVICE,STATE", "device"),
-            re.M,
-        )
+    rows = re.findall(
+        r"^([^:\n]+):(?:(?:un|dis)?connected|connecting|unmanaged|unavailable|deactivating)\b[^:\n]*:(.*)$",
+        n.run("nmcli", "-t", "-f", "DEVICE,STATE,CONNECTION", "device"),
+        re.M,
     )
-    if not states:
+    if not rows:
         raise Unknown("nmcli printed no devices")
-    wrong = [
-        f"{name} is {states[name]}" for name in sorted(ours & states.keys()) if states[name] != "unmanaged"
-    ]
-    return none_wrong(wrong, "unmanaged", "it has none of them", "nmcli device")
+    cabled = {str(each["interface"]) for each in n.links()}
+    # Netplan names what it makes: netplan-enp1s0f0np0.
+    own = {name: made for name, made in rows if name in cabled and made and not made.startswith("netplan-")}
+    wrong = [f"{name} has {made}" for name, made in own.items()]
+    fix = f"sudo nmcli connection delete {' '.join(map(shlex.quote, own.values()))}; then {APPLY}"
+    return none_wrong(wrong, "none but netplan's", "none but netplan's", "nmcli device", fix)
 
 
 @check(
