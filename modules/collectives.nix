@@ -65,6 +65,12 @@ let
   blind = lib.filter (name: env ? ${name})
     [ "NCCL_ALGO_PLUGIN" "NCCL_TUNER_PLUGIN" "NCCL_GRAPH_FILE" "NCCL_TOPO_FILE" ];
   channels = map (name: env.${name} or "unset") [ "NCCL_MIN_NCHANNELS" "NCCL_MAX_NCHANNELS" ];
+  # The memory model multiplies them. A 0 in front would be octal to NCCL.
+  digits = { NCCL_BUFFSIZE = "8"; NCCL_LL128_BUFFSIZE = "8"; NCCL_MAX_NCHANNELS = "1"; };
+  wrong = lib.filter
+    (name: builtins.match "[0-9]+" (env.${name} or "") != null
+      && builtins.match "0|[1-9][0-9]{0,${digits.${name}}}" env.${name} == null)
+    (lib.attrNames digits);
   refuse = message: { assertion = false; inherit message; };
 in
 {
@@ -76,6 +82,9 @@ in
     map (name: refuse
       "engine.env.${name} = \"\" is not unset to NCCL, which reads an empty number as 0: leave ${name} out")
       empty
+    ++ map (name: refuse
+      "engine.env.${name} = \"${env.${name}}\" is no number that NCCL and the memory model can take: leave it out")
+      wrong
     ++ lib.optionals (fleet.topology == "ring" && fabric.nccl == "ring") (
       map (name: refuse
         "engine.env.${name} lets NCCL connect ranks that no cable of fleet.topology = \"ring\" joins: leave it out")

@@ -66,7 +66,8 @@ in
       example = { OMP_NUM_THREADS = "4"; };
     };
     shmMiB = mkOption {
-      type = types.ints.positive;
+      # 1 TiB: a rule of modules/memory.nix allows less; without a bound the product with a MiB wraps.
+      type = types.ints.between 1 1048576;
       example = 2048;
       description = ''
         Limit of the engine's own /dev/shm, where its processes meet. Taken only as used, and counted whole.

@@ -26,14 +26,23 @@ let
   itself = cable: elemAt (peers cable) 0 == elemAt (peers cable) 1;
   across = lib.filter (cable: !neighbours (elemAt (peers cable) 0) (elemAt (peers cable) 1)) known;
 
-  # The first `bits` bits of an address as a number.
   power = n: if n == 0 then 1 else 2 * power (n - 1);
-  bitsOf = bits: address:
+  number = address:
     let byte = i: builtins.fromJSON (elemAt (match "([0-9]+)\\.([0-9]+)\\.([0-9]+)\\.([0-9]+)" address) i);
-    in (((byte 0 * 256 + byte 1) * 256 + byte 2) * 256 + byte 3) / power (32 - bits);
+    in ((byte 0 * 256 + byte 1) * 256 + byte 2) * 256 + byte 3;
+  # The first `bits` bits of an address as a number.
+  bitsOf = bits: address: number address / power (32 - bits);
   bits = if fabric.managementPrefix < 24 then fabric.managementPrefix else 24;
   near = address: lib.filter (net: bitsOf bits "${net}.0" == bitsOf bits address) nets;
   holding = address: lib.filter (net: lib.hasPrefix "${net}." address) nets;
+
+  # The management network: the first node's. Its first address is its name, and its last is for all hosts.
+  size = power (32 - fabric.managementPrefix);
+  network = bitsOf fabric.managementPrefix;
+  place = address: number address - network address * size;
+  first = lib.head fleet.nodes;
+  nobody = lib.filter (node: lib.elem (place node.address) [ 0 (size - 1) ]) fleet.nodes;
+  elsewhere = lib.filter (node: network node.address != network first.address) fleet.nodes;
 
   onNet = net: lib.concatMapStringsSep " and " (rail: rail.name) (lib.filter (rail: lib.elem net rail.nets) rails);
 
@@ -51,6 +60,10 @@ in
       ))
       (rule (direct || fabric.switchPorts != [ ])
         "fabric.switchPorts = [ ] leaves the nodes without a fabric: name the ports at the switch, such as [ 0 ]")
+      (rule (!direct || fabric.switchPorts == [ 0 ]) (
+        "fabric.switchPorts = [ ${toString fabric.switchPorts} ], but fleet.topology = \"${fleet.topology}\" has no switch: "
+        + "leave it out"
+      ))
       (rule (fleet.topology != "ring" || fabric.nccl != "stock") (
         "fabric.nccl = \"stock\" connects opposite ranks, which have no cable in fleet.topology = \"ring\": set "
         + "fabric.nccl = \"ring\", or use a switch"
@@ -98,7 +111,17 @@ in
     )) (lib.filter (node: map length node.ports != [ 2 2 ]) fleet.nodes)
     ++ lib.concatMap (node: map (twin: refuse (
       "fleet.nodes: ports of ${node.name}: ${twin} is named twice (fabric.managementInterface counts): give each function "
-      + "its own interface and RDMA device"
-    )) (twice (names node) ++ twice (map (f: f.hca) (functions node)))) fleet.nodes
+      + "its own interface, RDMA device and PCI address"
+    )) (twice (names node) ++ twice (map (f: f.hca) (functions node))
+      ++ twice (map (f: f.pci) (functions node)))) fleet.nodes
+    ++ map (node: refuse (
+      "fleet.nodes: address ${node.address} of ${node.name} is the ${if place node.address == 0 then "name" else "broadcast"} "
+      + "of its network with fabric.managementPrefix = ${toString fabric.managementPrefix}: give it another one"
+    )) nobody
+    ++ map (node: refuse (
+      "fleet.nodes: address ${node.address} of ${node.name} is not in one network with ${first.address} of ${first.name} "
+      + "with fabric.managementPrefix = ${toString fabric.managementPrefix}: give it one of that network, or lower "
+      + "fabric.managementPrefix"
+    )) elsewhere
   );
 }

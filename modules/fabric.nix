@@ -15,8 +15,10 @@ let
       description = "The other end.";
     };
     subnets = mkOption {
-      type = types.nullOr (types.listOf (types.strMatching "${byte}\\.${byte}\\.${byte}\\.0/24" // {
-        description = "a network of 256 addresses, such as 10.12.0.0/24";
+      type = types.nullOr (types.listOf (types.addCheck (types.strMatching "${byte}\\.${byte}\\.${byte}\\.0/24") (net:
+        # This host, loopback, link-local, and from 224 on multicast and what is reserved: no host has such an address.
+        builtins.match "(0\\.|127\\.|169\\.254\\.|22[4-9]\\.|2[3-5][0-9]\\.).*" net == null) // {
+        description = "a network of 256 addresses of hosts, such as 10.12.0.0/24";
       }));
       default = null;
       description = ''
@@ -29,8 +31,7 @@ in
 {
   options.fabric = {
     managementInterface = mkOption {
-      # Longer names are refused by the kernel.
-      type = types.strMatching "[A-Za-z0-9_.-]{1,15}" // { description = "network interface, such as enP7s7"; };
+      type = import ./types/interface.nix lib "A-Za-z0-9_.";
       default = "enP7s7";
       description = ''
         The interface with a node's management address. enP7s7 is the RJ45 port of a Spark.
@@ -117,7 +118,7 @@ in
       default = [ 0 ];
       description = ''
         The ports of every node that go to the switch. Both ports of a Spark hang on the same two PCIe links, so a second
-        port is a second way, not more bandwidth.
+        port is a second way, not more bandwidth. Without a switch it is refused.
       '';
     };
   };

@@ -6,12 +6,12 @@ let
 
   function.options = {
     interface = mkOption {
-      # No dot: the name becomes a part of sysctl names. The kernel refuses longer names.
-      type = types.strMatching "[A-Za-z0-9_-]{1,15}" // { description = "network interface, such as enp1s0f0np0"; };
+      # No dot: the name becomes a part of sysctl names.
+      type = import ./types/interface.nix lib "A-Za-z0-9_";
       description = "The network interface.";
     };
     hca = mkOption {
-      type = types.strMatching "[A-Za-z0-9_-]+" // { description = "name of an RDMA device, such as rocep1s0f0"; };
+      type = types.strMatching "[A-Za-z0-9_][A-Za-z0-9_-]*" // { description = "name of an RDMA device, such as rocep1s0f0"; };
       description = "The RDMA device of this interface: the folder in /sys/class/net/<interface>/device/infiniband.";
     };
     pci = mkOption {

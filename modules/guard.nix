@@ -15,7 +15,7 @@ let
       inherit example;
       description = ''
         MiB of MemAvailable that are kept ${what}.
-        Changes: guard, sparkserve-guard.service.
+        Changes: guard, memory, sparkserve-guard.service.
       '';
     };
     intervalMs = mkOption {
@@ -29,7 +29,7 @@ let
       '';
     };
     lineMiB = mkOption {
-      type = types.ints.positive;
+      type = types.ints.between 1 1000000;
       description = "MiB of MemAvailable below which the engine is killed. It follows from the floor and guard.rateMiBs.";
     };
   };
@@ -72,14 +72,14 @@ in
       description = ''
         How fast MemAvailable may fall, in MiB a second, so that the floor still holds. A Spark loads 101 GB of weights in
         15 s: 6400 MiB/s. Every 1000 more move the line up by 50 MiB.
-        Changes: guard, sparkserve-guard.service.
+        Changes: guard, memory, sparkserve-guard.service.
       '';
     };
     closestMs = mkOption {
       type = types.ints.between 1 100;
       default = 5;
       example = 10;
-      description = "The shortest time between two samples, in ms. Changes: guard, sparkserve-guard.service.";
+      description = "The shortest time between two samples, in ms. Changes: guard, memory, sparkserve-guard.service.";
     };
     killMs = mkOption {
       type = types.ints.between 5 1000;
@@ -88,7 +88,7 @@ in
       description = ''
         From a sample below the line until nothing of the engine takes memory any more, in ms: docs/results/guard.md has
         what was measured. A driver that is in the middle of an allocation may take longer; that needs a Spark.
-        Changes: guard, sparkserve-guard.service.
+        Changes: guard, memory, sparkserve-guard.service.
       '';
     };
   };
@@ -140,7 +140,14 @@ in
     };
   };
 
-  config.assertions = [
+  config.assertions = map (name: {
+    assertion = cfg.${name}.lineMiB == cfg.${name}.floorMiB + margin;
+    message =
+      "guard.${name}.lineMiB = ${toString cfg.${name}.lineMiB} is set, but it follows from guard.${name}.floorMiB and "
+      + "guard.rateMiBs, and is ${toString (cfg.${name}.floorMiB + margin)}: the floor holds only with that: leave it out, "
+      + "and change the floor";
+  }) [ "startup" "steady" ]
+  ++ [
     {
       assertion = cfg.startup.floorMiB >= cfg.steady.floorMiB;
       message =

@@ -5,6 +5,15 @@ let
   cfg = config.kernel;
   named64 = builtins.match ".*-64k" (toString cfg.release) != null;
   refused = lib.filter (arg: arg == "splash" || builtins.match "kho=.*" arg != null) cfg.args;
+
+  # What the kernel takes or hides at boot is in no term of the memory model, and the guard cannot give it back.
+  takes = "(hugepages|hugepagesz|default_hugepagesz|hugetlb_cma|hugetlb_free_vmemmap|mem|memmap|cma|numa_cma|crashkernel"
+    + "|kernelcore|movablecore|swiotlb|transparent_hugepage|cgroup_disable|reserve_mem|memory_corruption_check_size"
+    + "|vm\\.nr_hugepages|sysctl\\.vm\\.[a-z_]+)(=.*)?";
+  # Ours with pages of 64 KiB (modules/kernel.nix).
+  given = lib.filter (arg: arg != "transparent_hugepage=never") config.host.kernelArgs;
+  taking = lib.unique (lib.filter (arg: builtins.match takes arg != null) given);
+  pages = lib.filter (lib.hasPrefix "vm.nr_") (lib.attrNames config.host.sysctls);
 in
 {
   config.assertions = mkIf (config.host.platform != "none") [
@@ -31,6 +40,18 @@ in
       message =
         "kernel.args has \"${toString refused}\": kho=off and no splash are decided here, as RDMA and the console "
         + "depend on them: leave it out";
+    }
+    {
+      assertion = taking == [ ];
+      message =
+        "kernel.args has \"${toString taking}\", which changes what memory a node has, and the memory model counts with "
+        + "all of it: leave it out";
+    }
+    {
+      assertion = pages == [ ];
+      message =
+        "host.sysctls has ${toString pages}: huge pages are taken from the one memory of a Spark, and no program of it "
+        + "uses them: leave it out";
     }
     {
       assertion = !(lib.hasPrefix "wl" config.fabric.managementInterface && builtins.elem "mt7925e" cfg.blockedModules);

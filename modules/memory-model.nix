@@ -8,7 +8,8 @@ let
   model = import ../nix/memory/node.nix { inherit lib config; };
   inherit (import ../nix/memory/words.nix { inherit lib; }) gib listed;
 
-  who = "${if config.node.rank == 0 then "rank 0" else "a worker"} of ${toString (lib.length config.fleet.nodes)}";
+  ranks = lib.length config.fleet.nodes;
+  who = "${if config.node.rank == 0 then "rank 0" else "a worker"} of ${toString ranks}";
   scores = 14 * cfg.prefillChunk * cfg.context;
   # Whether the plan would fit if prefills needed nothing for their scores.
   bounded = model.but { chunkedIndexer = true; };
@@ -55,7 +56,8 @@ in
       '';
     };
     kvTokens = mkOption {
-      type = types.ints.positive;
+      # More than 16 Sparks hold, and few enough that no product of it wraps: Nix counts with 64 bits.
+      type = types.ints.between 1 100000000;
       example = 1000000;
       description = ''
         Tokens that the key-value cache holds: those of running requests and of prefixes that come again. Of
@@ -86,7 +88,14 @@ in
 
   config.engine = lib.mapAttrs (_: mkDefault) (profile.sizes (lib.length config.fleet.nodes));
 
-  config.assertions = map allocator [ "PYTORCH_CUDA_ALLOC_CONF" "PYTORCH_ALLOC_CONF" ]
+  config.assertions = lib.optional (profile ? ranks && !builtins.elem ranks profile.ranks) {
+    assertion = false;
+    message =
+      "fleet.nodes has ${toString ranks} entries, and serving.model = \"${config.serving.model}\" is split over "
+      + "${lib.concatMapStringsSep " or " toString profile.ranks} ranks only (experts of other widths have no kernel, or "
+      + "do not fit): list as many nodes";
+  }
+  ++ map allocator [ "PYTORCH_CUDA_ALLOC_CONF" "PYTORCH_ALLOC_CONF" ]
   ++ map (name: {
     assertion = model == null || cfg.${name} != null;
     message = "engine.${name} = null, and the memory of ${config.serving.model} is counted from it: give a number";

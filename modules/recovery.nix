@@ -58,9 +58,9 @@ in
       example = { "ssh.service" = 128; "tailscaled.service" = 256; };
       description = ''
         Services by which people reach a node, each with the MiB of memory that the kernel does not take from it. They are
-        the last to be killed, and are started again always.
+        the last to be killed, and are started again always. What they keep beyond sshd's usual 128 is not the engine's.
         Changes: /etc/systemd/system/tailscaled.service.d/zz-sparkserve.conf,
-        /etc/systemd/system/system.slice.d/zz-sparkserve.conf.
+        /etc/systemd/system/system.slice.d/zz-sparkserve.conf, memory.
       '';
     };
   };

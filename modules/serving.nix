@@ -31,14 +31,20 @@ in
       # Below 1024 needs a privilege that the engine does not get.
       type = types.ints.between 1024 65535;
       default = 8888;
-      description = "The port of the OpenAI-compatible endpoint on the head.";
+      example = 8000;
+      description = ''
+        The port of the OpenAI-compatible endpoint on the head.
+        Changes: /etc/sparkserve/nftables.conf, serving, sparkserve-firewall.service.
+      '';
     };
     readyTimeoutS = mkOption {
       type = types.ints.between 60 3600;
       default = 300;
+      example = 1800;
       description = ''
         Seconds from the start to the first right answer before a start counts as failed. SmolLM2 on two cores
         listened after 24 to 33 s, and after 71 s with other work beside it: 300 is four times the worst.
+        Changes: serving.
       '';
     };
     devices = mkOption {

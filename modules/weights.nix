@@ -45,7 +45,7 @@ in
       default = 8;
       example = 4;
       description = ''
-        TCP connections of a mount. One connection is one core's copy: eight fill a cable.
+        TCP connections of a mount, where weights.source is nfs. One connection is one core's copy: eight fill a cable.
         Changes: srv-sparkserve-weights.mount.
       '';
     };

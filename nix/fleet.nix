@@ -36,7 +36,11 @@ let
           configs = lib.listToAttrs (map (node: lib.nameValuePair node (evaluate more node)) nodes);
           # Without nodes, one evaluation says that they are missing.
           all = if nodes == [ ] then [ (evaluate more "") ] else lib.attrValues configs;
-          failed = lib.filter (a: !a.assertion) (builtins.concatMap (config: config.assertions) all);
+          own = builtins.concatMap (config: config.assertions) all;
+          # A name that two nodes have leaves one config of them, and is refused as such.
+          ranked = map (node: configs.${node}) nodes;
+          common = lib.optionals (lib.length nodes > 1) (import ./agree.nix { inherit lib; configs = ranked; });
+          failed = lib.filter (a: !a.assertion) (own ++ common);
         in
         if failed == [ ] then
           lib.mapAttrs (_: config: import ./plan.nix { inherit lib config; }) configs

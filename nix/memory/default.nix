@@ -1,7 +1,7 @@
 # What one node of a fleet needs of its memory, as a list of terms in bytes, each with the formula in words. Pure: the
 # same numbers give the same terms on every machine. docs/memory.md compares it with what owners measured.
 { lib, shapes }:
-{ tp, head, context, chunk, chunkedIndexer, kvTokens, running, cacheGiB, shmMiB, pageKiB, nccl }:
+{ tp, head, context, chunk, chunkedIndexer, kvTokens, running, cacheGiB, shmMiB, pageKiB, keptMiB, nccl }:
 let
   inherit (builtins) foldl' length toString;
   MiB = 1048576;
@@ -32,6 +32,7 @@ let
     (term "head" "start" (if head then hundredths 130 else 0) "tokenizer, HTTP and detokenizer, on rank 0 only")
     (term "pages" "start" (if pageKiB == 64 then hundredths 305 else 0)
       "page tables of the GPU, each in a page of 64 KiB (kernel.pageSizeKiB)")
+    (term "services" "start" (keptMiB * MiB) "what services keep beyond the usual sshd (recovery.protect)")
     (term "nccl" "start" (connections * perConnection)
       "${toString connections} connections (8 a channel and 12) of ${toString perConnection} bytes: LL, LL128 and simple")
     (term "experts" "start" weights.experts

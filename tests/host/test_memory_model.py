@@ -68,6 +68,7 @@ def inputs(rng: random.Random) -> dict[str, Any]:
         "cacheGiB": rng.randint(0, 16),
         "shmMiB": rng.randint(1, 16384),
         "pageKiB": rng.choice([4, 64]),
+        "keptMiB": rng.randint(0, 2048),
         "nccl": {
             "channels": rng.randint(1, 64),
             "ll128Bytes": rng.randint(1, 8 << 20),
@@ -97,7 +98,7 @@ def test_sums_are_those_of_their_parts() -> None:
         assert model["caches"] == by_name(model).get("kv", 0) + by_name(model)["windows"], SEED
 
 
-GROWING = ("context", "chunk", "kvTokens", "running", "cacheGiB", "shmMiB")
+GROWING = ("context", "chunk", "kvTokens", "running", "cacheGiB", "shmMiB", "keptMiB")
 
 
 @pytest.mark.parametrize("name", [*GROWING, "channels", "ll128Bytes", "simpleBytes"])
@@ -158,6 +159,7 @@ def test_formulas_written_a_second_time() -> None:
         assert terms["chunk"] == chunk * 3 * (1 << 18), SEED
         sizes = {n for n in (*range(1, 9), *range(10, 33, 2), *range(40, 65, 4)) if n <= running} | {running}
         assert terms["graphs"] == (58 + 42 * len(sizes)) * GIB // 100, SEED
+        assert terms.get("services", 0) == one["keptMiB"] << 20, SEED
         connection = (512 << 10) + nccl["ll128Bytes"] + nccl["simpleBytes"]
         assert terms["nccl"] == (8 * nccl["channels"] + 12) * connection, SEED
         # Each value of a routed expert is half a byte, and 32 have a byte of scale.

@@ -24,10 +24,10 @@ def sparks() -> list[Plan]:
     return [plan for plan in found if plan["host"]["kernel"] is not None]
 
 
-def fleet(hosts: Path, name: str, text: str, base: str = "usual") -> None:
+def fleet(hosts: Path, name: str, text: str, base: str = "usual", arguments: str = "lib") -> None:
     (hosts / name).mkdir(parents=True)
     imports = f"imports = [ {ROOT}/tests/policy/hosts/{base}/fleet.nix ];"
-    (hosts / name / "fleet.nix").write_text(f"{{ lib, ... }}: {{ {imports} {text} }}\n")
+    (hosts / name / "fleet.nix").write_text(f"{{ {arguments}, ... }}: {{ {imports} {text} }}\n")
 
 
 def settings(plan: Plan, unit: str) -> list[str]:
@@ -121,6 +121,21 @@ def test_a_lost_clock_comes_back_within_a_minute() -> None:
         assert any("--lock-gpu-clocks=0,2000" in line for line in commands)
         # A unit that remained active would not be started again.
         assert not any("RemainAfterExit" in line for line in settings(plan, "sparkserve-clocks.service"))
+
+
+def test_nodes_of_one_engine_may_differ_in_what_is_their_own(tmp_path: Path) -> None:
+    # tests/refused/ranks-with-* has what they may not differ in.
+    other = "lib.mkForce (if config.node.rank == 2 then %s else %s);"
+    threads, floor = RANDOM.sample(range(2, 9), 2), RANDOM.sample(range(512, 1000), 2)
+    own = f"engine.env.OMP_NUM_THREADS = {other % tuple(f'{chr(34)}{n}{chr(34)}' for n in threads)}"
+    fleet(
+        tmp_path, "differ", f"{own} guard.steady.floorMiB = {other % tuple(floor)}", arguments="lib, config"
+    )
+    plans = evaluated.plans(tmp_path)["differ"].values()
+    assert [plan["engine"]["env"]["OMP_NUM_THREADS"] for plan in plans] == [
+        str(threads[n]) for n in (1, 1, 0)
+    ]
+    assert [plan["guard"]["steady"]["floor_mib"] for plan in plans] == [floor[n] for n in (1, 1, 0)]
 
 
 def test_a_spark_alone_has_nothing_for_the_unit_of_a_rank() -> None:

@@ -1,8 +1,9 @@
 """What an option changes on the nodes is what its description says, after the word `Changes:`.
 
 Each policy option gets its example as its value, in a fleet of Sparks with everything on, in the usual one,
-and, when it is about the large model, in one that serves it. What differs then in the plans of
-all nodes, by file, unit or field, is the list of the description, no more and no less. Two calls of Nix.
+and, when the large model's memory or engine may depend on it, in one that serves it. What differs then in
+the plans of all nodes, by file, unit or field, is the list of the description, no more and no less. Two calls
+of Nix.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
 FLEETS = ROOT / "tests/policy/hosts"
 # By the fleet, the options that are tried in it: in that of the large model those that its plan alone shows.
-BASES = {"everything": "", "usual": "", "spark": ("engine.", "engram.", "kernel.pageSizeKiB", "weights.")}
+OF_THE_MODEL = "engine. engram. group. guard. kernel.pageSizeKiB recovery.protect serving. weights."
+BASES = {"everything": "", "usual": "", "spark": tuple(OF_THE_MODEL.split())}
 # All options of these sections decide what a node is like; of others, those that say so.
-SECTIONS = ("clocks.", "engram.", "kernel.", "memory.", "recovery.", "weights.")
-# Has one value that is not refused: tests/refused/engram-in-ram.
-ONE_VALUE = "engram.offload"
+ALL_OF = "clocks. engram. group. guard. kernel. memory. recovery. serving. weights."
+SECTIONS = tuple(ALL_OF.split())
+# Each has one value that is not refused, as tests/refused shows, or decides all of the fleet.
+ONE_VALUE = "engram.offload guard.startup.lineMiB guard.steady.lineMiB serving.host serving.model"
 # Each is the contents of a file, which is compared.
 IN_FILES = {"host.files", "host.units", "host.sysctls", "host.kernel_args"}
 
@@ -66,7 +69,7 @@ def test_an_option_changes_what_its_description_names(tmp_path: Path) -> None:
     listed = evaluated.value(f"import {ROOT}/tests/policy/options.nix {{ root = {ROOT}; }}")
     said = {option["name"]: described(option) for option in listed}
     silent = [name for name in said if name.startswith(SECTIONS) and said[name] is None]
-    assert silent == [ONE_VALUE]
+    assert sorted(silent) == ONE_VALUE.split()
 
     policy = [option for option in listed if said[option["name"]]]
     assert [option["name"] for option in policy if option["example"] is None] == []
@@ -81,4 +84,5 @@ def test_an_option_changes_what_its_description_names(tmp_path: Path) -> None:
         tried = [base for base in BASES if name.startswith(BASES[base])]
         differences = [changed(plans[base], plans[f"{base} {name}"]) for base in tried]
         seen[name] = sorted(set[str]().union(*differences))
-    assert seen == {name: said[name] for name in seen}
+    wrong = {name: (found, said[name]) for name, found in seen.items() if found != said[name]}
+    assert wrong == {}, "what differs, and what the description says"

@@ -26,7 +26,7 @@ rec {
   # What owners of three and of four ran.
   three = {
     tp = 3; head = true; context = 262144; chunk = 768; chunkedIndexer = false; kvTokens = 750000; running = 4;
-    cacheGiB = 0; shmMiB = 0; pageKiB = 4; nccl = tuned;
+    cacheGiB = 0; shmMiB = 0; pageKiB = 4; keptMiB = 0; nccl = tuned;
   };
   four = three // {
     tp = 4; context = 1048576; chunk = 4096; chunkedIndexer = true; kvTokens = 8000000; running = 16; cacheGiB = 4;
