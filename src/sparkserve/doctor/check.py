@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -91,6 +92,11 @@ def want(good: bool, *, expected: str, found: Any, where: str, fix: str = "") ->
 def none_wrong(wrong: list[str], expected: str, good: str, where: str, fix: str = "") -> Verdict:
     """Pass, with `good` as what was found, when nothing is in `wrong`; else what is."""
     return want(not wrong, expected=expected, found="; ".join(wrong) or good, where=where, fix=fix)
+
+
+def quoted(*words: object) -> str:
+    """What others named, as words of a command that is typed into a shell."""
+    return shlex.join(map(str, words))
 
 
 def all_checks() -> dict[str, Check]:

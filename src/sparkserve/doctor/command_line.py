@@ -214,7 +214,7 @@ def main(argv: list[str]) -> int:
         code = _run(words)
         sys.stdout.flush()
     except Usage as error:
-        sys.stderr.write(f"CLI.USAGE {error}\n")
+        sys.stderr.write(f"CLI.USAGE {report.printable(str(error))}\n")
         return USAGE
     except KeyboardInterrupt:
         return 130

@@ -45,16 +45,19 @@ def judge(
 ) -> list[Answer]:
     """The answers of all checks, in their order."""
     with reading_only(live=live):
+        spark: bool | None
         try:
             spark, told = node.spark()
         except Unknown as error:
-            spark, told = False, f"what machine this is cannot be told: {error}"
+            spark, told = None, f"what machine this is cannot be told: {error}"
         answers = []
         for check in checks:
             progress(check.id)
             node.facts.touched = []
             if check.live and not live:
                 verdict = Verdict("not applicable", why="it asks the network or other nodes: add --live")
+            elif check.on == "spark" and spark is None:
+                verdict = Verdict("unknown", why=told)
             elif check.on == "spark" and not spark:
                 verdict = Verdict("not applicable", why=f"not a Spark: {told}")
             else:

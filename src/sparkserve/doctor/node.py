@@ -221,10 +221,8 @@ class Node:
         if not pids:
             raise Unknown("/proc has no processes")
         for pid in pids:
-            try:
-                yield int(pid), self.text(f"/proc/{pid}/comm").strip()
-            except Unknown:  # it has ended
-                continue
+            if (name := self._living(pid, "comm")) is not None:
+                yield int(pid), name.strip()
 
     def floor(self) -> int:
         """What the guard keeps free while the engine serves, in KiB: the plan's, else 3 GiB (owen 5.3)."""
@@ -255,10 +253,17 @@ class Node:
 
     def command(self, pid: int) -> list[str]:
         """The words of a process's command line; none when it has ended."""
+        return [word for word in (self._living(pid, "cmdline") or "").split("\0") if word]
+
+    def _living(self, pid: int | str, name: str) -> str | None:
+        """A file of a process; None when it has ended, which is not the same as unreadable."""
+        path = f"/proc/{pid}/{name}"
         try:
-            return [word for word in self.text(f"/proc/{pid}/cmdline").split("\0") if word]
+            return self.text(path)
         except Unknown:
-            return []
+            if self.exists(path):
+                raise
+            return None
 
     def log(self) -> str:
         """The engine's log."""

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 _ORDER = {"error": 0, "warning": 1, "info": 2}
 
 
+def printable(text: str) -> str:
+    """`text` with what would move a cursor, or make a line look like another, as \\x1b and such."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+    )
+
+
 def failed(answers: Iterable[Answer]) -> bool:
     """Whether a check with the severity error failed."""
     return any(a.verdict.status == "fail" and a.check.severity == "error" for a in answers)
@@ -28,16 +35,16 @@ def counts(answers: Sequence[Answer]) -> dict[str, int]:
 
 
 def lines(answers: Sequence[Answer], host: str) -> Iterator[str]:
-    """Host, findings with the gravest first, what could not be read, counts."""
-    yield host
+    """Host, findings with the gravest first, what could not be read, counts; all of it printable."""
+    yield printable(host)
     for answer in sorted(answers, key=lambda a: (_ORDER[a.check.severity], a.check.id)):
         verdict = answer.verdict
         if verdict.status == "fail":
             seen = f"expected {verdict.expected}, found {verdict.found} ({verdict.where})"
-            yield f"{answer.check.severity} {answer.check.id}: {seen}. Fix: {answer.fix}"
+            yield printable(f"{answer.check.severity} {answer.check.id}: {seen}. Fix: {answer.fix}")
     for answer in answers:
         if answer.verdict.status == "unknown":
-            yield f"unknown {answer.check.id}: {answer.verdict.why}"
+            yield printable(f"unknown {answer.check.id}: {answer.verdict.why}")
     n = counts(answers)
     yield (
         f"{n['error']} errors, {n['warning']} warnings, {n['info']} infos; {n['pass']} passed, "

@@ -37,8 +37,10 @@ def target(n: Node) -> Verdict:
     "minutes for it.",
     "warning",
     "owen 4.2 #9, owen 10 F6",
-    fix="echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"${GRUB_CMDLINE_LINUX_DEFAULT//splash/}\"' | "
-    "sudo tee -a /etc/default/grub.d/95-local.cfg && sudo update-grub, then reboot",
+    # For sh: on Ubuntu that is dash, which ends on what only bash knows, and each later update-grub with it.
+    fix="printf '%s\\n' 'GRUB_CMDLINE_LINUX_DEFAULT=\"$(echo \" $GRUB_CMDLINE_LINUX_DEFAULT \" | "
+    'sed "s/ splash / /g")"\' | sudo tee -a /etc/default/grub.d/95-local.cfg && sudo update-grub, '
+    "then reboot",
     on="spark",
 )
 def splash(n: Node) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, quoted, want
 from sparkserve.doctor.guard import INSPECT
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _containers(n: Node) -> list[tuple[str, str, bool]]:
 def restart(n: Node) -> Verdict:
     again = {name: policy for name, policy, _ in _containers(n) if policy not in ("no", "")}
     wrong = [f"{name} ({policy})" for name, policy in again.items()]
-    fix = f"docker update --restart=no {' '.join(again)}"
+    fix = f"docker update --restart=no {quoted(*again)}"
     found = ", ".join(wrong) or "none"
     return want(not wrong, expected="restart policy no", found=found, where="docker inspect", fix=fix)
 
@@ -54,5 +54,5 @@ def restart(n: Node) -> Verdict:
 )
 def running(n: Node) -> Verdict:
     wrong = [name for name, _, runs in _containers(n) if runs]
-    fix = f"docker stop {' '.join(wrong)}, on every node that has them"
+    fix = f"docker stop {quoted(*wrong)}, on every node that has them"
     return want(not wrong, expected="none", found=", ".join(wrong) or "none", where="docker ps", fix=fix)

@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, none_wrong, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, none_wrong, quoted, want
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
@@ -35,15 +35,18 @@ def _there(n: Node) -> list[dict[str, object]]:
     fix="look at both ends of the cable with ip link; reseat it; sudo ip link set INTERFACE up",
 )
 def link(n: Node) -> Verdict:
-    wrong = []
+    wrong, down = [], []
     for each in n.links():
         path = f"{_net(each)}/operstate"
         state = n.text(path).strip() if n.exists(path) else "not there"
         if state != "up":
             ranks = " and ".join(str(peer.get("rank")) for peer in each.get("peers", []))
             wrong.append(f"{each['interface']} (to rank {ranks}) is {state}")
-    names = " ".join(each.partition(" ")[0] for each in wrong)
-    fix = f"for i in {names}; do sudo ip link set $i up; done; then look at both ends, and reseat the cable"
+            down.append(each["interface"])
+    fix = (
+        f'for i in {quoted(*down)}; do sudo ip link set "$i" up; done; '
+        "then look at both ends, and reseat the cable"
+    )
     return none_wrong(wrong, "up", "all are up", "/sys/class/net/*/operstate", fix)
 
 

@@ -6,7 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, quoted, want
 from sparkserve.doctor.guard import REMOTE, SSH
 from sparkserve.doctor.node import number
 
@@ -38,6 +38,10 @@ def _ask(n: Node, question: str) -> dict[str, str]:
 
 def _same(n: Node, question: str, here: str, what: str) -> Verdict:
     others = _ask(n, question)
+    if silent := [name for name, value in others.items() if not value]:
+        raise Unknown(f"{silent[0]} answered nothing")
+    if not here:
+        raise Unknown(f"{what} is empty")
     differ = [f"{name} has {value[:80]}" for name, value in others.items() if value != here]
     found = "; ".join(differ) or f"{here} on all"
     return want(not differ, expected=f"{here} on all nodes", found=found, where=what)
@@ -57,7 +61,7 @@ def ssh(n: Node) -> Verdict:
         code, out = n.answer(*SSH, address, TRUE)
         if code != 0:
             wrong.append(f"{name}: {' '.join(out.split())[-100:] or code}")
-            fix.append(f"ssh-copy-id {address} && ssh {address} true")
+            fix.append(f"ssh-copy-id {quoted(address)} && ssh {quoted(address)} true")
     found = "; ".join(wrong) or "all answer"
     return want(not wrong, expected="all answer", found=found, where="ssh", fix="; ".join(fix))
 

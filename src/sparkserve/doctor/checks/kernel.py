@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, quoted, want
+from sparkserve.doctor.node import number
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
@@ -16,8 +17,8 @@ STOPPED = "with the group stopped (./sparkserve down)"
 
 def _argument(words: str) -> str:
     return (
-        f"echo 'GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT {words}\"' | sudo tee -a {GRUB} && "
-        f"sudo update-grub && sudo systemctl reboot, {STOPPED}"
+        f"printf '%s\\n' 'GRUB_CMDLINE_LINUX_DEFAULT=\"$GRUB_CMDLINE_LINUX_DEFAULT {words}\"' | "
+        f"sudo tee -a {GRUB} && sudo update-grub && sudo systemctl reboot, {STOPPED}"
     )
 
 
@@ -63,7 +64,8 @@ def cma(n: Node) -> Verdict:
 def release(n: Node) -> Verdict:
     planned = n.plan("host", "kernel", "release")
     fix = (
-        f"sudo apt-get install linux-image-{planned} && sudo update-grub && sudo systemctl reboot, {STOPPED}"
+        f"sudo apt-get install {quoted(f'linux-image-{planned}')} && sudo update-grub && "
+        f"sudo systemctl reboot, {STOPPED}"
     )
     where = "/proc/sys/kernel/osrelease"
     return want(n.release() == planned, expected=planned, found=n.release(), where=where, fix=fix)
@@ -163,10 +165,10 @@ def arguments(n: Node) -> Verdict:
     return want(not missing, expected=" ".join(planned), found=found, where="/proc/cmdline")
 
 
-# On a Spark these have checks of their own, with better words.
-OWN_CHECK = frozenset(
-    {"vm.watermark_boost_factor", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops"}
-)
+# On a Spark these have checks of their own, with better words: KERNEL.PANIC, which asks the plan too, and
+# MEMORY.WATERMARK and MEMORY.PANIC_ON_OOM, which say all about what is not 0.
+PANIC = ("kernel.panic", "kernel.panic_on_oops")
+NOT_ZERO = ("vm.watermark_boost_factor", "vm.panic_on_oom")
 
 
 @check(
@@ -179,33 +181,50 @@ OWN_CHECK = frozenset(
 def sysctls(n: Node) -> Verdict:
     differ = []
     planned = n.plan("host", "sysctls")
-    own = OWN_CHECK if n.spark()[0] else frozenset()
+    spark = n.spark()[0]
     for name, value in planned.items():
-        if name in own:
+        if spark and name in PANIC:
             continue
         path = "/proc/sys/" + name.replace("/", "\0").replace(".", "/").replace("\0", ".")
         found = n.text(path).split() if n.exists(path) else ["nothing"]
+        if spark and name in NOT_ZERO and found != ["nothing"] and n.value(path) != 0:
+            continue
         if found != str(value).split():
             differ.append(f"{name} = {' '.join(found)} and not {value}")
     found_all = "; ".join(differ) or f"{len(planned)} as planned"
     return want(not differ, expected="the plan's values", found=found_all, where="/proc/sys")
 
 
+def _panic(seconds: int, oops: int) -> str:
+    return (
+        f"sudo sysctl kernel.panic={seconds} kernel.panic_on_oops={oops}, and the same two lines in "
+        "/etc/sysctl.d/90-panic.conf"
+    )
+
+
 @check(
     "KERNEL.PANIC",
-    "A kernel that oopses reboots after 30 s: a node that hangs stays away for ever.",
+    "A kernel that oopses reboots, after 30 s or what the plan says: a node that hangs stays away for ever.",
     "warning",
     "owen 2.5, issues B20",
-    fix="sudo sysctl kernel.panic=30 kernel.panic_on_oops=1, and the same two lines in "
-    "/etc/sysctl.d/90-panic.conf",
+    fix=_panic(30, 1),
     on="spark",
 )
 def panic(n: Node) -> Verdict:
     seconds = n.value("/proc/sys/kernel/panic")
     oops = n.value("/proc/sys/kernel/panic_on_oops")
     found = f"kernel.panic {seconds}, kernel.panic_on_oops {oops}"
-    expected = "kernel.panic 1 to 60, kernel.panic_on_oops 1"
-    return want(1 <= seconds <= 60 and oops == 1, expected=expected, found=found, where="/proc/sys/kernel")
+    where = "/proc/sys/kernel"
+    try:
+        planned = n.plan("host", "sysctls")
+        after, on = (number(str(planned[name]), f"the plan's {name}") for name in PANIC)
+    except (NotApplicable, KeyError):  # a plan that leaves it to the host
+        expected = "kernel.panic 1 to 60, kernel.panic_on_oops 1"
+        return want(1 <= seconds <= 60 and oops == 1, expected=expected, found=found, where=where)
+    expected = f"kernel.panic {after}, kernel.panic_on_oops {on}"
+    return want(
+        (seconds, oops) == (after, on), expected=expected, found=found, where=where, fix=_panic(after, on)
+    )
 
 
 @check(

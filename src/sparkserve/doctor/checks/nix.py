@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
 
 _SETTING = re.compile(r"\s*(#|!?include\s|[a-z0-9-]+\s*=)")
+_CONF = "/etc/nix/nix.conf"
 PROFILE = "/nix/var/nix/profiles/sparkserve"
 
 
@@ -95,16 +96,28 @@ def node(n: Node) -> Verdict:
     "Only root may give this host's Nix unsigned paths: who may, can replace what root runs.",
     "warning",
     "issues H09",
-    fix="trusted-users = root in /etc/nix/nix.conf, then sudo systemctl restart nix-daemon",
+    fix="trusted-users = root in /etc/nix/nix.conf, without extra-trusted-users; then "
+    "sudo systemctl restart nix-daemon",
 )
 def trusted(n: Node) -> Verdict:
-    where = "/etc/nix/nix.conf"
-    text = n.text(where) if n.exists(where) else ""
-    if odd := [line for line in text.splitlines() if line.strip() and not _SETTING.match(line)]:
-        raise Unknown(f"{where} has lines that are no settings: {odd[0][:40]!r}")
-    users = [word for line in re.findall(r"^\s*trusted-users\s*=(.*)$", text, re.M) for word in line.split()]
-    wrong = [name for name in users if name in ("*", "@users", "@sudo")]
-    return want(not wrong, expected="named users", found=" ".join(wrong) or "named users", where=where)
+    if not n.exists(_CONF) and not n.exists("/nix/store"):
+        raise NotApplicable("this host has no Nix")
+    lines = [
+        line.partition("#")[0].strip() for line in (n.text(_CONF) if n.exists(_CONF) else "").splitlines()
+    ]
+    if odd := [line for line in lines if line and not _SETTING.match(line)]:
+        raise Unknown(f"{_CONF} has lines that are no settings: {odd[0][:40]!r}")
+    users = [
+        word
+        for line in lines
+        if line.partition("=")[0].strip() in ("trusted-users", "extra-trusted-users")
+        for word in line.partition("=")[2].split()
+    ]
+    wrong = sorted(set(users) - {"root"})
+    others = [line for line in lines if re.match(r"!?include\s", line)]
+    if others and not wrong:
+        raise Unknown(f"{_CONF} takes settings of other files: {others[0][:80]}")
+    return want(not wrong, expected="only root", found=" ".join(wrong) or "only root", where=_CONF)
 
 
 @check(

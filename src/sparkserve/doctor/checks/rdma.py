@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, none_wrong, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, none_wrong, quoted, want
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,11 +126,11 @@ def active(n: Node) -> Verdict:
     on="spark",
 )
 def gid(n: Node) -> Verdict:
-    wrong = [f"{hca} ({link['interface']}) has none" for hca, link in _hcas(n) if not list(_gids(n, hca))]
-    names = " ".join(each.partition("(")[2].partition(")")[0] for each in wrong)
+    without = [(hca, link["interface"]) for hca, link in _hcas(n) if not list(_gids(n, hca))]
+    wrong = [f"{hca} ({interface}) has none" for hca, interface in without]
     fix = (
-        f"./sparkserve down; for i in {names}; do sudo ip link set $i down; sudo ip link set $i up; done; "
-        "sudo netplan apply"
+        f"./sparkserve down; for i in {quoted(*(interface for _, interface in without))}; "
+        'do sudo ip link set "$i" down; sudo ip link set "$i" up; done; sudo netplan apply'
     )
     return none_wrong(wrong, "one for each HCA", "all have one", f"{ROOT}/*/ports/1/gids", fix)
 
@@ -151,7 +151,8 @@ def gid_address(n: Node) -> Verdict:
         found = [address for _, address in _gids(n, hca)]
         if found and str(link["address"]) not in found:
             wrong.append(f"{hca} has {' '.join(found)} and not {link['address']}")
-            fix += [f"sudo ip addr del {old}/{link['prefix']} dev {link['interface']}" for old in found]
+            old = [(f"{address}/{link['prefix']}", "dev", link["interface"]) for address in found]
+            fix += [f"sudo ip addr del {quoted(*words)}" for words in old]
     fix.append("sudo netplan apply")
     where = f"{ROOT}/*/ports/1/gids"
     return none_wrong(wrong, "the plan's addresses", "all have them", where, "; ".join(fix))
@@ -269,8 +270,9 @@ def hairpin(n: Node) -> Verdict:
             raise Unknown(f"devlink does not know hairpin_queue_size of {pci}")
         if int(found[1]) < 8192:
             wrong.append(f"{hca} has {found[1]}")
-            fix.append(
-                f"sudo devlink dev param set pci/{pci} name hairpin_queue_size value 8192 cmode driverinit"
-            )
-            fix.append(f"sudo devlink dev reload pci/{pci}")
+            card = quoted(f"pci/{pci}")
+            fix += [
+                f"sudo devlink dev param set {card} name hairpin_queue_size value 8192 cmode driverinit",
+                f"sudo devlink dev reload {card}",
+            ]
     return none_wrong(wrong, "8192", "all have 8192", "devlink dev param", " && ".join(fix))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Verdict, check, want
+from sparkserve.doctor.check import NotApplicable, Verdict, check, quoted, want
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
@@ -33,9 +33,7 @@ def key_file(n: Node) -> Verdict:
         raise NotApplicable(f"{folder} has no keys")
     wrong = [f"{folder}/{name}" for name, mode in modes.items() if int(mode, 8) & 0o077]
     found = " ".join(f"{name} {mode}" for name, mode in modes.items())
-    return want(
-        not wrong, expected="0600", found=found, where=folder, fix=f"sudo chmod 600 {' '.join(wrong)}"
-    )
+    return want(not wrong, expected="0600", found=found, where=folder, fix=f"sudo chmod 600 {quoted(*wrong)}")
 
 
 @check(
@@ -83,7 +81,7 @@ def secrets(n: Node) -> Verdict:
         raise NotApplicable("this is not run from a checkout")
     names = n.run("git", "-C", n.checkout, "ls-files").splitlines()
     wrong = [name for name in names if _SECRET_NAME.search(name)]
-    fix = f"git rm --cached {' '.join(wrong)}, then change that secret: git keeps what was committed"
+    fix = f"git rm --cached -- {quoted(*wrong)}, then change that secret: git keeps what was committed"
     return want(
         not wrong, expected="none", found=" ".join(wrong[:5]) or "none", where="git ls-files", fix=fix
     )

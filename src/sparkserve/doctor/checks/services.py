@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, quoted, want
 from sparkserve.doctor.node import RANK_UNIT
 
 if TYPE_CHECKING:
@@ -21,7 +21,8 @@ IDLE = (
     "dgx-dashboard-admin.service",
 )
 _GONE = ("masked", "not-found")
-SSHD = "/etc/ssh/sshd_config.d/95-sparkserve.conf"
+# The first LoginGraceTime that sshd reads wins, and the last MaxStartups: cloud-init has a file with 50.
+SSHD = "/etc/ssh/sshd_config.d"
 
 
 def _state(n: Node, name: str) -> tuple[str, str, str]:
@@ -66,7 +67,11 @@ def idle(n: Node) -> Verdict:
             on.append(name)
     found = " ".join(on) or "all off"
     return want(
-        not on, expected="off", found=found, where="systemd", fix=f"sudo systemctl disable --now {found}"
+        not on,
+        expected="off",
+        found=found,
+        where="systemd",
+        fix=f"sudo systemctl disable --now {quoted(*on)}",
     )
 
 
@@ -81,7 +86,11 @@ def masked(n: Node) -> Verdict:
     wrong = [str(name) for name in n.plan("host", "mask") if _state(n, str(name))[0] not in _GONE]
     found = " ".join(wrong) or "all masked"
     return want(
-        not wrong, expected="masked", found=found, where="systemd", fix=f"sudo systemctl mask --now {found}"
+        not wrong,
+        expected="masked",
+        found=found,
+        where="systemd",
+        fix=f"sudo systemctl mask --now {quoted(*wrong)}",
     )
 
 
@@ -101,7 +110,7 @@ def units(n: Node) -> Verdict:
         if load != "loaded" or active == "failed":
             wrong[name] = load if load != "loaded" else active
     found = "; ".join(f"{name} is {state}" for name, state in wrong.items()) or "all good"
-    fix = "; ".join(f"journalctl -b -u {name}" for name in wrong)
+    fix = "; ".join(f"journalctl -b -u {quoted(name)}" for name in wrong)
     fix += "; then sudo /nix/var/nix/profiles/sparkserve/bin/activate"
     return want(not wrong, expected="loaded, not failed", found=found, where="systemd", fix=fix)
 
@@ -118,7 +127,7 @@ def timers(n: Node) -> Verdict:
     if not names:
         raise NotApplicable("the plan has no timers")
     off = [name for name in names if _state(n, name)[1] not in ("active", "failed")]
-    fix = f"sudo systemctl start {' '.join(off)}"
+    fix = f"sudo systemctl start {quoted(*off)}"
     return want(not off, expected="active", found=" ".join(off) or "all active", where="systemd", fix=fix)
 
 
@@ -175,8 +184,8 @@ def watchdog(n: Node) -> Verdict:
     "incident locked all out.",
     "warning",
     "owen 2.5, owen 10 F5",
-    fix=f"LoginGraceTime 30 and MaxStartups 64:30:128 in {SSHD}, then sudo sshd -t && sudo systemctl "
-    "reload ssh",
+    fix=f"printf '%s\\n' 'LoginGraceTime 30' 'MaxStartups 64:30:128' | "
+    f"sudo tee {SSHD}/00-limits.conf {SSHD}/zy-limits.conf && sudo sshd -t && sudo systemctl reload ssh",
     on="spark",
 )
 def sshd_limits(n: Node) -> Verdict:

@@ -6,11 +6,16 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, quoted, want
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
 
+# Ours is written again by the closure, which refuses one that was edited.
+EXPORTS = (
+    "in the line of /etc/exports that has the folder, then sudo exportfs -ra; "
+    "if /etc/exports.d/sparkserve.exports has it: sudo /nix/var/nix/profiles/sparkserve/bin/activate"
+)
 SHARDS = 48  # of DeepSeek-V4.1-Flash, mia 1.1
 SHARD = re.compile(r"model-\d{5}-of-(\d{5})\.safetensors")
 
@@ -105,7 +110,8 @@ def nfs_soft(n: Node) -> Verdict:
         raise NotApplicable("the weights are on this node's disk")
     options = row[3].split(",")
     fix = (
-        f"./sparkserve down; sudo umount {row[1]}; sudo mount -t nfs4 -o ro,hard,timeo=600 {row[0]} {row[1]}"
+        f"./sparkserve down; sudo umount {quoted(row[1])}; "
+        f"sudo mount -t nfs4 -o ro,hard,timeo=600 {quoted(row[0], row[1])}"
     )
     return want("hard" in options, expected="hard", found=row[3][:120], where=row[1], fix=fix)
 
@@ -121,7 +127,7 @@ def nfs_write(n: Node) -> Verdict:
     row = _mount(n)
     if row is None:
         raise NotApplicable("the weights are on this node's disk")
-    fix = f"sudo mount -o remount,ro {row[1]}"
+    fix = f"sudo mount -o remount,ro {quoted(row[1])}"
     return want("ro" in row[3].split(","), expected="ro", found=row[3][:120], where=row[1], fix=fix)
 
 
@@ -146,7 +152,7 @@ def _exports(n: Node) -> list[tuple[str, list[str]]]:
     "mounted.",
     "error",
     "issues A14",
-    fix="crossmnt in /etc/exports, then sudo exportfs -ra",
+    fix=f"crossmnt {EXPORTS}",
 )
 def crossmnt(n: Node) -> Verdict:
     wrong = [client for client, options in _exports(n) if "crossmnt" not in options]
@@ -159,7 +165,7 @@ def crossmnt(n: Node) -> Verdict:
     "The export of the weights is read-only.",
     "error",
     "issue 4 item 1",
-    fix="ro in /etc/exports, then sudo exportfs -ra",
+    fix=f"ro {EXPORTS}",
 )
 def export_ro(n: Node) -> Verdict:
     wrong = [client for client, options in _exports(n) if "ro" not in options]
@@ -172,7 +178,7 @@ def export_ro(n: Node) -> Verdict:
     "The weights are exported to the subnets of cables only.",
     "warning",
     "issue 4 item 1, mia 10 L23",
-    fix="name the cables' subnets as clients in /etc/exports, then sudo exportfs -ra",
+    fix=f"name the cables' subnets as clients {EXPORTS}",
 )
 def export_clients(n: Node) -> Verdict:
     nets = [ipaddress.IPv4Network(f"{link['address']}/{link['prefix']}", strict=False) for link in n.links()]
