@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sparkserve.cli.commands import fabric, fleet, guard, memory
 
 ROOT = Path(__file__).parents[2]
 TEMPLATE = (ROOT / "src/sparkserve/fleet/template.nix").read_text()
@@ -48,10 +52,10 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
 
 
-def sparkserve(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def sparkserve(checkout: Path, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "SPARKSERVE_CHECKOUT": str(checkout)}
     argv = [sys.executable, "-m", "sparkserve.cli.main", *arguments]
-    return subprocess.run(argv, env=env, capture_output=True, text=True)
+    return subprocess.run(argv, env=env, cwd=cwd, capture_output=True, text=True)
 
 
 def error(file: Path, old: str, new: str) -> dict[str, Any]:
@@ -401,3 +405,30 @@ def test_other_values_of_options_are_told_by_the_option_that_has_them(checkout: 
     assert (
         json.loads(less.stdout)["spark-0"]["serve_bytes"] < json.loads(more.stdout)["spark-0"]["serve_bytes"]
     )
+
+
+def examples() -> list[str]:
+    """The command lines of --help and docs that change nothing and ask no host."""
+    texts = [(ROOT / f"docs/{name}.md").read_text() for name in ("memory", "guard")]
+    for group in (fabric.command, fleet.command, guard.command, memory.command):
+        texts += [str(each.epilog) for each in (group, *group.commands.values())]
+    found = re.findall(r"\./sparkserve ((?:memory|fabric|fleet|guard) [^\n|>#]+)", "\n".join(texts))
+    lines = {line.strip() for line in found}
+    return sorted(line for line in lines if not line.startswith(("fleet new", "fabric check")))
+
+
+@pytest.mark.parametrize("line", examples())
+def test_an_example_runs(line: str, checkout: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if "my-desk" in line:
+        request.getfixturevalue("desk")
+    (tmp_path / "docs").mkdir()
+    done = sparkserve(checkout, *shlex.split(line.replace("my-desk", "desk")), cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout or done.stderr or [*tmp_path.rglob("*.svg")]
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "1e400"])
+def test_a_value_that_is_no_number_is_told_as_one_of_the_option(checkout: Path, value: str) -> None:
+    done = sparkserve(checkout, "memory", "explain", "tp3-triangle", "--set", f"engine.kvTokens={value}")
+    assert done.returncode == 30
+    assert f'found "{value}" (--set engine.kvTokens)' in done.stderr

@@ -60,7 +60,7 @@ def test_equal_nodes_are_one_and_the_head_is_its_own() -> None:
 def test_the_rows_add_up_to_the_memory_of_a_spark() -> None:
     for fleet in ("tp3-triangle", "tp4-ring", "tp4-switched"):
         for each in explain.collect(parsed(fleet)):
-            *terms, start, serve = explain.rows(each.memory)
+            *terms, start, serve = explain.rows(each)
             numbers = {row[0]: int(row[2].replace(",", "")) for row in terms}
             assert sum(numbers.values()) == int(serve[2].replace(",", ""))
             assert numbers["experts"] > 0.5 * 121.7 * GIB
@@ -175,6 +175,33 @@ def test_the_picture_is_written_and_the_one_in_the_docs_is_of_today(
     code, _, _ = run(capsys, "tp4-switched", "--output", str(tmp_path / "memory.svg"))
     assert code == 0
     assert (tmp_path / "memory.svg").read_text() == (ROOT / "docs/memory.svg").read_text()
+
+
+def test_without_a_guard_nothing_is_said_to_kill() -> None:
+    free = [each.model_copy(update={"guard": None}) for each in parsed("tp3-triangle")]
+    found = explain.collect([*free[:2], *parsed("tp3-triangle")[2:]])
+    assert [each.nodes for each in found] == [("spark-0",), ("spark-1",), ("spark-2",)]
+    said = [[row[5] for row in explain.rows(each) if row[0] == "sum"] for each in found]
+    for words in said[0] + said[1]:
+        assert "guard.enable is false" in words and "the guard kills" not in words
+    assert all("the guard kills" in words for words in said[2])
+    assert "the guard kills" not in draw.draw("x", found[:2])
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *((text, text) for text in ("NaN", "-Infinity", "[NaN]", "1e400", "1e30", "[" * 100_000, "many")),
+        *(("1e6", 1_000_000), ("0.5", 0.5), ("[1]", [1]), ("true", True)),
+    ],
+)
+def test_what_is_no_value_of_nix_is_a_string(
+    text: str, value: Any, asked: list[tuple[str, str | None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(capsys, "tp3-triangle", "--set", f"engine.kvTokens={text}")[0] == 0
+    [(_, apply)] = asked
+    literal = str(apply).removeprefix("but: but (builtins.fromJSON ").removesuffix(")")
+    assert json.loads(json.loads(literal)) == [{"option": ["engine", "kvTokens"], "value": value}]
 
 
 def test_settings_reach_the_plans_only_when_given(asked: list[tuple[str, str | None]]) -> None:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from xml.etree import ElementTree as ET
 
     from sparkserve.memory.explain import Shared
-    from sparkserve.plan import Memory
 
 WIDTH, MARGIN, BAR, ROW = 900, 24, 44, 19
 COLOURS = (
@@ -34,13 +33,14 @@ def draw(fleet: str, shared: Sequence[Shared]) -> str:
     y = 76.0
     for each in shared:
         svg.text(page, MARGIN, y, ", ".join(each.nodes), WIDTH - 2 * MARGIN, size=14, bold=True)
-        _bar(page, each.memory, y + 12, colours)
-        y = _legend(page, each.memory, y + 12 + BAR + 34, colours) + 34
+        _bar(page, each, y + 12, colours)
+        y = _legend(page, each, y + 12 + BAR + 34, colours) + 34
     paper.set("height", f"{y:g}")
     return svg.finish(page, WIDTH, y)
 
 
-def _bar(page: ET.Element, memory: Memory, y: float, colours: dict[str, str]) -> None:
+def _bar(page: ET.Element, shared: Shared, y: float, colours: dict[str, str]) -> None:
+    memory = shared.memory
     scale = (WIDTH - 2 * MARGIN) / memory.pool_bytes
     svg.rect(page, svg.Box(MARGIN, y, memory.pool_bytes * scale, BAR), FREE, radius=0)
     done = 0
@@ -51,21 +51,24 @@ def _bar(page: ET.Element, memory: Memory, y: float, colours: dict[str, str]) ->
         if box.width > 8 * len(term.name):
             svg.text(page, box.middle, y + BAR / 2 + 4, term.name, box.width, size=11, anchor="middle")
         done += term.bytes
+    if not shared.guarded:
+        return
     # Where the guard kills while the engine serves: what is right of it belongs to the node.
     line = MARGIN + (memory.pool_bytes - memory.serve_line_bytes) * scale
     svg.rect(page, svg.Box(line - 1, y - 4, 2, BAR + 8), INK, "none", radius=0)
     svg.text(page, WIDTH - MARGIN, y + BAR + 16, "guard", 60, size=11, anchor="end", colour=FAINT)
 
 
-def _legend(page: ET.Element, memory: Memory, y: float, colours: dict[str, str]) -> float:
-    for term in memory.terms:
+def _legend(page: ET.Element, shared: Shared, y: float, colours: dict[str, str]) -> float:
+    for term in shared.memory.terms:
         svg.rect(page, svg.Box(MARGIN, y - 10, 12, 12), colours[term.name], radius=2)
         svg.text(page, MARGIN + 20, y, term.name, 90)
         svg.text(page, MARGIN + 170, y, f"{gib(term.bytes)} GiB", 90, anchor="end")
         svg.text(page, MARGIN + 184, y, WHEN[term.phase], 100, size=11, colour=FAINT)
         svg.text(page, MARGIN + 290, y, term.why, WIDTH - 2 * MARGIN - 290, size=11, colour=FAINT)
         y += ROW
-    for each in left(memory):
-        svg.text(page, MARGIN, y + 4, f"{each.time}: {words(each)}", WIDTH - 2 * MARGIN, bold=each.above < 0)
+    for each in left(shared.memory):
+        said = f"{each.time}: {words(each, guarded=shared.guarded)}"
+        svg.text(page, MARGIN, y + 4, said, WIDTH - 2 * MARGIN, bold=each.above < 0)
         y += ROW
     return y

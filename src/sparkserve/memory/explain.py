@@ -21,6 +21,7 @@ class Shared(NamedTuple):
 
     nodes: tuple[str, ...]
     memory: Memory
+    guarded: bool
 
 
 def collect(plans: Sequence[Plan]) -> list[Shared]:
@@ -35,9 +36,10 @@ def collect(plans: Sequence[Plan]) -> list[Shared]:
                 where=f"serving.model of the fleet {plan.fleet.name}",
                 do="Name a fleet of Sparks: ./sparkserve memory explain tp3-triangle.",
             )
-        key = plan.memory.model_dump_json()
+        guarded = plan.guard is not None
+        key = f"{guarded} {plan.memory.model_dump_json()}"
         nodes = found[key].nodes if key in found else ()
-        found[key] = Shared((*nodes, plan.node.name), plan.memory)
+        found[key] = Shared((*nodes, plan.node.name), plan.memory, guarded)
     return list(found.values())
 
 
@@ -69,16 +71,24 @@ def left(memory: Memory) -> tuple[Left, Left]:
     )
 
 
-def words(left: Left) -> str:
-    """What is left, and how far from the guard."""
-    return f"{gib(left.left)} GiB left, {gib(left.above)} above the {gib(left.line)} at which the guard kills"
+def words(left: Left, *, guarded: bool) -> str:
+    """What is left, and how far from the guard's line."""
+    line = (
+        "at which the guard kills"
+        if guarded
+        else "that a guard would want: guard.enable is false, none kills"
+    )
+    return f"{gib(left.left)} GiB left, {gib(left.above)} above the {gib(left.line)} {line}"
 
 
-def rows(memory: Memory) -> list[Row]:
+def rows(shared: Shared) -> list[Row]:
     """A row for each term and each sum: name, GiB, bytes, part of the memory, when, why."""
+    memory = shared.memory
 
     def row(name: str, value: int, when: str, why: str) -> Row:
         return name, gib(value), f"{value:,}", f"{value / memory.pool_bytes:.1%}", when, why
 
     terms = [row(term.name, term.bytes, WHEN[term.phase], term.why) for term in memory.terms]
-    return terms + [row("sum", each.sum, each.time, words(each)) for each in left(memory)]
+    return terms + [
+        row("sum", each.sum, each.time, words(each, guarded=shared.guarded)) for each in left(memory)
+    ]

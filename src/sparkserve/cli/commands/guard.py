@@ -10,7 +10,7 @@ from sparkserve.cli import options
 
 if TYPE_CHECKING:
     from sparkserve.guard.state import State
-    from sparkserve.plan import Guard
+    from sparkserve.plan import Guard, Plan
 
 
 @click.group(
@@ -30,20 +30,31 @@ def command() -> None:
 @options.fleet
 @options.as_json
 def explain(fleet: str, as_json: bool) -> None:
-    """Print floors, intervals, and the rate up to which the floors hold."""
+    """Print floors, intervals, and the rate up to which the floors hold, for nodes with equal ones."""
     from sparkserve.fleet import plans
-    from sparkserve.output import console, print_json, print_table
+    from sparkserve.output import print_json
 
-    guard = plans.load(fleet)[0].guard
+    loaded = plans.load(fleet)
     if as_json:
-        print_json({"fleet": fleet, "guard": guard and guard.model_dump(mode="json")})
+        guards = {each.node.name: each.guard and each.guard.model_dump(mode="json") for each in loaded}
+        print_json({"fleet": fleet, "guards": guards})
         return
+    shared: dict[str, list[Plan]] = {}
+    for each in loaded:
+        shared.setdefault(each.guard.model_dump_json() if each.guard else "", []).append(each)
+    for alike in shared.values():
+        _tell(", ".join(each.node.name for each in alike), alike[0].guard)
+
+
+def _tell(nodes: str, guard: Guard | None) -> None:
+    from sparkserve.output import console, print_table
+
     if guard is None:
-        console.print(f"{fleet} has no memory guard: guard.enable is false, or it is a single node.")
+        console.print(f"No memory guard on {nodes}: guard.enable is false, or it is a single node.")
         return
     levels = (("until it serves", guard.startup), ("while it serves", guard.steady))
     print_table(
-        ("the engine", "floor", "killed below", "sampled at least every"),
+        (f"the engine of {nodes}", "floor", "killed below", "sampled at least every"),
         [(n, f"{v.floor_mib} MiB", f"{v.line_mib} MiB", f"{v.interval_ms} ms") for n, v in levels],
     )
     console.print(_promise(guard))

@@ -25,9 +25,23 @@ class Setting(click.ParamType[tuple[str, Any]]):
         if not equals or not all(option.split(".")):
             self.fail(f"{value!r} is not OPTION=VALUE, such as engine.prefillChunk=1024", param, ctx)
         try:
-            return option, json.loads(text)
-        except ValueError:
+            return option, json.loads(text, parse_constant=_nothing, parse_float=_number)
+        # Brackets by the thousand are none of ours either.
+        except (ValueError, RecursionError):
             return option, text
+
+
+def _nothing(name: str) -> None:
+    """NaN and Infinity are of Python's JSON only. Raises ValueError."""
+    raise ValueError(name)
+
+
+def _number(text: str) -> float:
+    """1e6 is the integer that it says. Raises ValueError for more than Nix counts to."""
+    value = float(text)
+    if abs(value) >= 1 << 63:
+        raise ValueError(text)
+    return int(value) if value.is_integer() else value
 
 
 @click.group(
@@ -35,7 +49,7 @@ class Setting(click.ParamType[tuple[str, Any]]):
 
     ./sparkserve memory explain tp3-triangle
 
-    ./sparkserve memory explain tp4-switched --set engine.maxRunning=32 --node spark-0
+    ./sparkserve memory explain tp4-switched --set engine.maxRunning=20 --node spark-0
 
 docs/memory.md compares the model with what owners of Sparks measured."""
 )
@@ -51,7 +65,7 @@ def command() -> None:
 
     ./sparkserve memory explain tp4-switched --output memory.svg
 
-    ./sparkserve memory explain tp3-triangle --set engine.prefillChunk=512 --set engine.context=393216
+    ./sparkserve memory explain tp3-triangle --set engine.prefillChunk=256 --set engine.context=262144
 
 With --set the fleet is evaluated with other values; no file is changed. A fleet that does not fit is
 refused, with its terms.""",
@@ -84,4 +98,4 @@ def explain(
         return
     for each in shared:
         columns = (", ".join(each.nodes), "GiB", "bytes", "share", "when", "why")
-        print_table(columns, explained.rows(each.memory))
+        print_table(columns, explained.rows(each))
