@@ -6,6 +6,7 @@ let
   cfg = config.engram;
   profile = import (./profiles + "/${config.serving.model}.nix");
   render = import ./types/unit.nix lib;
+  text = import ./types/text.nix lib;
 in
 {
   options.engram = {
@@ -25,7 +26,7 @@ in
       description = "Where the tables are. ram is refused: they are 188.8 GiB, and a Spark has 121.7.";
     };
     directory = mkOption {
-      type = types.strMatching "(/[A-Za-z0-9_.-]+)+" // { description = "absolute path without spaces"; };
+      type = text.folder text.part "";
       default = "/var/lib/sparkserve/engram";
       example = "/srv/engram";
       description = ''

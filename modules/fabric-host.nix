@@ -7,7 +7,7 @@ let
 
   # 28: the headers of IPv4 and ICMP. -M do: in one piece, so that a smaller MTU on the way shows.
   size = toString (config.fabric.mtu - 28);
-  ping = link: peer: "/usr/bin/ping -q -c 1 -w 2 -M do -s ${size} -I ${link.interface} ${peer.address} & \\\n  ";
+  ping = link: peer: "/usr/bin/ping -q -c 1 -w 2 -M do -s ${size} -I ${link.interface} ${peer.address} & ";
   pings = lib.concatMap (link: map (ping link) link.peers) own;
 in
 {

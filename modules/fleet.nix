@@ -69,7 +69,8 @@ in
 {
   options.fleet = {
     name = mkOption {
-      type = types.nonEmptyStr;
+      # As src/sparkserve/fleet/names.py has it. It stands in units.
+      type = types.strMatching "[a-z][a-z0-9-]{0,30}" // { description = "at most 31 small letters, digits and -"; };
       description = "The name of the folder under hosts/, which sets it.";
     };
     topology = mkOption {

@@ -3,6 +3,7 @@
 { lib, ... }:
 let
   inherit (lib) mkOption types;
+  text = import ./types/text.nix lib;
   file.options = {
     text = mkOption {
       type = types.str;
@@ -27,32 +28,33 @@ in
       '';
     };
     files = mkOption {
-      type = types.attrsOf (types.submodule file);
+      type = text.setOf text.etcFile (types.submodule file);
       default = { };
       description = "Files of the node by absolute path. What lay there before is kept, and comes back on deactivation.";
     };
     units = mkOption {
-      type = types.attrsOf types.nonEmptyStr;
+      type = text.setOf (text.unit "service|socket|mount|automount|swap|target|path|timer|slice" "own.service")
+        types.nonEmptyStr;
       default = { };
       description = "systemd units by name. @out@ stands for the host closure: a unit runs the closure it is part of.";
     };
     mask = mkOption {
-      type = types.listOf types.nonEmptyStr;
+      type = types.listOf (text.unit "service|socket|path|timer|swap" "cups.service");
       default = [ ];
       description = "Units of the operating system that must not run, such as cups.service.";
     };
     defaultTarget = mkOption {
-      type = types.nullOr types.nonEmptyStr;
+      type = types.nullOr (text.unit "target" "multi-user.target");
       default = null;
       description = "What the node boots into. null leaves it as it is.";
     };
     sysctls = mkOption {
-      type = types.attrsOf types.str;
+      type = text.setOf text.sysctl text.line;
       default = { };
       description = "Kernel settings by sysctl name, with the values that /proc/sys must show.";
     };
     kernelArgs = mkOption {
-      type = types.listOf types.nonEmptyStr;
+      type = types.listOf text.kernelArg;
       default = [ ];
       description = "What must stand on the kernel's command line. A change counts after a reboot.";
     };

@@ -4,7 +4,13 @@ let
   inherit (lib) mkIf;
   cfg = config.kernel;
   named64 = builtins.match ".*-64k" (toString cfg.release) != null;
-  refused = lib.filter (arg: arg == "splash" || builtins.match "kho=.*" arg != null) cfg.args;
+  # Of all that decide: kho=off is ours.
+  refused = lib.filter (arg: arg == "splash" || builtins.match "kho=.*" arg != null && arg != "kho=off")
+    config.host.kernelArgs;
+  # modprobe takes - for _. r8127 is the RJ45 port's.
+  needed = "mlx5_.*|ib_.*|rdma_.*|nvidia.*|nvme.*|r8127|ext4|vfat";
+  asKernel = builtins.replaceStrings [ "-" ] [ "_" ];
+  blocked = lib.filter (name: builtins.match needed (asKernel name) != null) cfg.blockedModules;
 
   # What the kernel takes or hides at boot is in no term of the memory model, and the guard cannot give it back.
   takes = "(hugepages|hugepagesz|default_hugepagesz|hugetlb_cma|hugetlb_free_vmemmap|mem|memmap|cma|numa_cma|crashkernel"
@@ -38,8 +44,14 @@ in
     {
       assertion = refused == [ ];
       message =
-        "kernel.args has \"${toString refused}\": kho=off and no splash are decided here, as RDMA and the console "
-        + "depend on them: leave it out";
+        "kernel.args or host.kernelArgs has \"${toString refused}\": kho=off and no splash are decided here, as RDMA "
+        + "and the console depend on them: leave it out";
+    }
+    {
+      assertion = blocked == [ ];
+      message =
+        "kernel.blockedModules has ${toString blocked}: without it a Spark has no GPU, no cables, no disk or no management "
+        + "port: take it out of the list";
     }
     {
       assertion = taking == [ ];

@@ -3,9 +3,7 @@
 let
   inherit (lib) mkIf mkOption types;
   cfg = config.kernel;
-  unit = types.strMatching "[A-Za-z0-9@_.\\-]+\\.(service|socket|path|timer|swap)" // {
-    description = "name of a unit with its kind, such as cups.service";
-  };
+  text = import ./types/text.nix lib;
   major = builtins.match "([0-9]+)\\..*" (toString cfg.release);
   # Without a release the node boots what DGX OS gives it, and that is 7.0 today. An older kernel only logs that it does
   # not know the word.
@@ -46,7 +44,7 @@ in
       '';
     };
     args = mkOption {
-      type = types.listOf (types.strMatching "[A-Za-z0-9_.,:=/+-]+" // { description = "kernel argument without spaces or quotes"; });
+      type = types.listOf text.kernelArg;
       default = [ ];
       example = [ "pcie_aspm=off" ];
       description = ''
@@ -76,7 +74,7 @@ in
       '';
     };
     idleUnits = mkOption {
-      type = types.listOf unit;
+      type = types.listOf (text.unit "service|socket|path|timer|swap" "cups.service");
       default = [
         "bluetooth.service"
         "cups.service" "cups.socket" "cups.path" "cups-browsed.service"

@@ -4,6 +4,7 @@ let
   inherit (lib) mkDefault mkIf mkOption types;
   cfg = config.recovery;
   render = import ./types/unit.nix lib;
+  text = import ./types/text.nix lib;
   mib = value: "${toString value}M";
   # 64: the memory guard's own.
   total = lib.foldl' (sum: value: sum + value) 64 (lib.attrValues cfg.protect);
@@ -53,7 +54,7 @@ in
       '';
     };
     protect = mkOption {
-      type = types.attrsOf (types.ints.between 16 1024);
+      type = text.setOf (text.unit "service" "tailscaled.service") (types.ints.between 16 1024);
       default = { "ssh.service" = 128; };
       example = { "ssh.service" = 128; "tailscaled.service" = 256; };
       description = ''

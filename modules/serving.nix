@@ -6,6 +6,7 @@ let
   accelerator = (import (./profiles + "/${cfg.model}.nix")).accelerator or "cpu";
   onHost = config.host.platform != "none";
   render = import ./types/unit.nix lib;
+  text = import ./types/text.nix lib;
   stem = file: lib.head (builtins.match "(.*)\\.nix" file);
   profiles = map stem (lib.attrNames (builtins.readDir ./profiles));
 
@@ -59,7 +60,7 @@ in
     };
     secrets = mkOption {
       # A path of Nix would be copied into the store, which everybody can read.
-      type = types.attrsOf (types.strMatching "/[A-Za-z0-9_./-]+" // { description = "absolute path, as a string"; });
+      type = text.setOf text.word text.path;
       default = { };
       example = { api-key = "/etc/sparkserve/api-key"; };
       description = ''

@@ -28,9 +28,7 @@ in
     };
     path = mkOption {
       # No dash: systemd writes it as \x2d in the name of the mount unit.
-      type = types.strMatching "(/[A-Za-z0-9_][A-Za-z0-9_.]*)+" // {
-        description = "absolute path of letters, digits, _ and .";
-      };
+      type = (import ./types/text.nix lib).folder "[A-Za-z0-9_][A-Za-z0-9_.]*" " without -";
       default = "/srv/sparkserve/weights";
       example = "/srv/models";
       description = ''

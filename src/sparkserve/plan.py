@@ -22,6 +22,31 @@ Port = Annotated[int, Field(ge=1, le=65535)]
 Interface = Annotated[str, Field(pattern="^[A-Za-z0-9_.-]{1,15}$")]
 Prefix = Annotated[int, Field(ge=8, le=30)]
 AbsolutePath = Annotated[str, Field(pattern="^/")]
+# As the options are typed (modules/types/text.nix): what is written to a node is written by root.
+FleetName = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")]
+EtcFile = Annotated[str, Field(pattern=r"^/etc(/\.?[A-Za-z0-9_@\\:-][A-Za-z0-9_.@\\:+-]*)+$")]
+_PART = r"(/\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*)"
+Folder = Annotated[
+    str,
+    Field(pattern=rf"^(/(srv|mnt|data){_PART}+|/var/lib/sparkserve/(engram|weights){_PART}*)$"),
+]
+UnitName = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Za-z0-9_\\:-][A-Za-z0-9@_.\\:-]*"
+        r"\.(service|socket|mount|automount|swap|target|path|timer|slice)$"
+    ),
+]
+Sysctl = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*)+$")]
+Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
+KernelArg = Annotated[str, Field(pattern="^[A-Za-z0-9_.,:=/+-]+$")]
+
+
+# A file may be of another version; what was evaluated just now is of this one, so an option is wrong.
+_BUILD = (
+    "Name a host closure or a plan of this version. If it was edited or is of another one, build it again."
+)
+_CHANGE = "Change the option of the fleet that this field comes from."
 
 
 class _Frozen(BaseModel):
@@ -39,7 +64,7 @@ class FleetNode(_Frozen):
 class Fleet(_Frozen):
     """All nodes in rank order; rank 0 is the head."""
 
-    name: Name
+    name: FleetName
     topology: Literal["single", "pair", "triangle", "ring", "switched"]
     nodes: Annotated[tuple[FleetNode, ...], Field(min_length=1)]
 
@@ -197,7 +222,7 @@ class Adapter(_Frozen):
 class Engram(_Frozen):
     """Where a rank's Engram rows are: the folder of its pack, the cache in GiB, and reads at a time."""
 
-    directory: AbsolutePath
+    directory: Folder
     cache_gib: Annotated[int, Field(ge=0)]
     io_threads: Annotated[int, Field(ge=1)]
 
@@ -205,7 +230,7 @@ class Engram(_Frozen):
 class Weights(_Frozen):
     """Where the node finds the checkpoint: `local` is its own copy, `nfs` the head's."""
 
-    path: AbsolutePath
+    path: Folder
     source: Literal["local", "nfs"]
 
 
@@ -232,12 +257,12 @@ class Host(_Frozen):
     leaves the node's own. `kernel` is None where nothing of the operating system is decided.
     """
 
-    files: dict[AbsolutePath, HostFile]
-    units: dict[Name, str]
-    mask: tuple[Name, ...]
-    default_target: Name | None
-    sysctls: dict[Name, str]
-    kernel_args: tuple[Name, ...]
+    files: dict[EtcFile, HostFile]
+    units: dict[UnitName, str]
+    mask: tuple[UnitName, ...]
+    default_target: UnitName | None
+    sysctls: dict[Sysctl, Line]
+    kernel_args: tuple[KernelArg, ...]
     kernel: Kernel | None
 
 
@@ -281,17 +306,22 @@ def load(path: Path) -> Plan:
     try:
         value = json.loads(path.read_text())
     except (OSError, ValueError) as error:
-        raise _wrong("a plan in JSON", str(error), str(path)) from error
-    return parse(value, where=str(path))
+        raise _wrong("a plan in JSON", str(error), str(path), _BUILD) from error
+    return _parse(value, str(path), _BUILD)
 
 
-def parse(value: Any, *, where: str = "the evaluated plan") -> Plan:
-    """A plan from its JSON value. Raises `PLAN.SCHEMA` with the first wrong field; `where` is its source."""
+def parse(value: Any) -> Plan:
+    """A plan from the JSON value that this checkout's Nix code gave. Raises `PLAN.SCHEMA` with the first
+    wrong field."""
+    return _parse(value, "the evaluated plan", _CHANGE)
+
+
+def _parse(value: Any, where: str, do: str) -> Plan:
     try:
         # As JSON, so that strict types still take a list for a tuple.
         return Plan.model_validate_json(json.dumps(value))
     except ValidationError as error:
-        raise _wrong(*_in_words(error), where) from error
+        raise _wrong(*_in_words(error), where, do) from error
 
 
 def _in_words(error: ValidationError) -> tuple[str, str]:
@@ -313,11 +343,5 @@ def schema() -> dict[str, Any]:
     return Plan.model_json_schema(by_alias=True)
 
 
-def _wrong(expected: str, found: str, where: str) -> SparkserveError:
-    return SparkserveError(
-        "PLAN.SCHEMA",
-        expected=expected,
-        found=found,
-        where=where,
-        do="The plan and this program are of different versions, or it was edited: build it again.",
-    )
+def _wrong(expected: str, found: str, where: str, do: str) -> SparkserveError:
+    return SparkserveError("PLAN.SCHEMA", expected=expected, found=found, where=where, do=do)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from host_node import POLICY, Node, closure
@@ -135,10 +135,34 @@ def test_an_older_version_of_ip_is_understood(tmp_path: Path) -> None:
 
 
 def test_how_sysctl_names_become_paths() -> None:
-    # sysctl(8): the first separator says which of the two the name uses.
     assert kernel.place("net.ipv4.conf.enp1s0f0np0.arp_ignore") == "net/ipv4/conf/enp1s0f0np0/arp_ignore"
     assert kernel.place("net.ipv4.conf.eth0/100.rp_filter") == "net/ipv4/conf/eth0.100/rp_filter"
-    assert kernel.place("net/ipv4/conf/eth0.100/rp_filter") == "net/ipv4/conf/eth0.100/rp_filter"
+
+
+@pytest.mark.parametrize("name", ["vm.//.//.//.etc.hostname", ".etc.hostname", "vm.", "vm..x", "/.x", ""])
+def test_a_sysctl_leads_nowhere_else(tmp_path: Path, name: str) -> None:
+    # A record of an earlier activation is a file too: what it names is written back.
+    node = Node(tmp_path / "node")
+    with pytest.raises(SparkserveError, match="expected a sysctl below /proc/sys"):
+        kernel.write(node.system, name, "1")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        {"files": {"/etc/systemd/system/a.service": "x"}, "units": {"a.service": POLICY}},
+        {"units": {"a.service": POLICY}, "mask": ["a.service"]},
+        {"units": {"default.target": POLICY}, "default_target": "multi-user.target"},
+        {"files": {"/etc/systemd/system/a.service/b": "x"}, "mask": ["a.service"]},
+        {"files": {"/etc/systemd/system/multi-user.target.wants": "x"}, "units": {"a.service": POLICY}},
+    ],
+)
+def test_a_path_is_one_thing(tmp_path: Path, host: dict[str, Any]) -> None:
+    node = Node(tmp_path / "node")
+    before = node.tree()
+    with pytest.raises(SparkserveError, match="one thing at /etc/systemd/system/"):
+        activate(node.system, closure(tmp_path / "one", **host))
+    assert node.tree() == before
 
 
 @pytest.mark.parametrize(

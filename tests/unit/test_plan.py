@@ -53,13 +53,14 @@ def test_reads_the_golden_plan_and_writes_it_back() -> None:
         (
             "host.files",
             {"etc/a": {"mode": "0644", "text": ""}},
-            "host.files.etc/a.[key]: String should match pattern '^/'",
+            r"host.files.etc/a.[key]: String should match pattern "
+            r"'^/etc(/\.?[A-Za-z0-9_@\\:-][A-Za-z0-9_.@\\:+-]*)+$'",
             '"etc/a"',
         ),
         (
             "host.files",
-            {"/a": {"mode": "644", "text": ""}},
-            "host.files./a.mode: String should match pattern '^0[0-7]{3}$'",
+            {"/etc/a": {"mode": "644", "text": ""}},
+            "host.files./etc/a.mode: String should match pattern '^0[0-7]{3}$'",
             '"644"',
         ),
         ("fleet.nodes", [], "fleet.nodes: Tuple should have at least 1 item after validation, not 0", "[]"),
@@ -90,6 +91,15 @@ def test_says_which_file_is_no_plan(tmp_path: Path, text: str | None) -> None:
     with pytest.raises(SparkserveError) as caught:
         plan.load(file)
     assert (caught.value.id, caught.value.where) == ("PLAN.SCHEMA", str(file))
+
+
+def test_a_file_may_be_of_another_version_and_what_was_evaluated_may_not(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(changed("host.kernel_args", ["$(id)"])))
+    with pytest.raises(SparkserveError, match="of another one, build it again"):
+        plan.load(file)
+    with pytest.raises(SparkserveError, match="Change the option"):
+        plan.parse(json.loads(file.read_text()))
 
 
 def test_is_frozen() -> None:

@@ -14,9 +14,14 @@ if TYPE_CHECKING:
 
 
 def place(name: str) -> str:
-    """The path below /proc/sys of a sysctl. A / in a name stands for a dot: interfaces may have one."""
-    first = next((letter for letter in name if letter in "./"), ".")
-    return name if first == "/" else name.translate(str.maketrans("./", "/."))
+    """The path below /proc/sys of a sysctl. A / in a name stands for a dot: interfaces may have one.
+
+    Raises `NODE.ACTIVATE` for a name that leads elsewhere: what is written there is written by root.
+    """
+    path = name.translate(str.maketrans("./", "/."))
+    if not {"", ".", ".."}.isdisjoint(path.split("/")):
+        raise wrong("a sysctl below /proc/sys", name, "host.sysctls", "Correct the option, and build again.")
+    return path
 
 
 def read(system: System, name: str) -> str | None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from sparkserve.host.system import wrong
 from sparkserve.host.there import There
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from sparkserve.errors import SparkserveError
     from sparkserve.plan import Host
 
 UNITS = "/etc/systemd/system"
@@ -26,21 +29,38 @@ class Wanted(NamedTuple):
 
 
 def wanted(closure: Path, host: Host) -> dict[str, Wanted]:
-    """Everything by absolute path. The closure has the files' bytes, the plan `host` their modes."""
-    found = {}
+    """Everything by absolute path. The closure has the files' bytes, the plan `host` their modes.
+
+    Raises `NODE.ACTIVATE` when one path is to be two things, or a file and a folder.
+    """
+    found: dict[str, Wanted] = {}
+    for path, want in _each(closure, host):
+        if found.setdefault(path, want) != want:
+            raise _clash(closure, path, "two different things there")
+    for path in found:
+        if above := next((str(above) for above in PurePosixPath(path).parents if str(above) in found), None):
+            raise _clash(closure, above, f"{path} below it")
+    return found
+
+
+def _each(closure: Path, host: Host) -> Iterator[tuple[str, Wanted]]:
     for path, file in host.files.items():
         data = (closure / "files" / path.lstrip("/")).read_bytes()
-        found[path] = _file(data, int(file.mode, 8))
+        yield path, _file(data, int(file.mode, 8))
     for name in host.units:
         source = closure / "units" / name
-        found[f"{UNITS}/{name}"] = _link(str(source))
+        yield f"{UNITS}/{name}", _link(str(source))
         for target in enabled(source.read_text()):
-            found[f"{UNITS}/{target}/{name}"] = _link(f"../{name}")
+            yield f"{UNITS}/{target}/{name}", _link(f"../{name}")
     for name in host.mask:
-        found[f"{UNITS}/{name}"] = _link("/dev/null")
+        yield f"{UNITS}/{name}", _link("/dev/null")
     if host.default_target is not None:
-        found[f"{UNITS}/default.target"] = _link(f"{SYSTEM_UNITS}/{host.default_target}")
-    return found
+        yield f"{UNITS}/default.target", _link(f"{SYSTEM_UNITS}/{host.default_target}")
+
+
+def _clash(closure: Path, path: str, found: str) -> SparkserveError:
+    do = "Take one of them out of host.files, host.units or host.mask, and build again."
+    return wrong(f"one thing at {path}", found, str(closure), do)
 
 
 def enabled(unit: str) -> Iterator[str]:
