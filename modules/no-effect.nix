@@ -1,27 +1,35 @@
 # Options that are set and change nothing: whoever set them believes that they do.
-{ lib, config, ... }:
+{ lib, config, options, ... }:
 let
-  inherit (config) clocks fleet host kernel serving weights;
+  inherit (config) fleet host serving weights;
   bare = host.platform == "none";
   single = fleet.topology == "single";
-  idle = option: value: why: way: {
+  idle = why: way: option: value: {
     assertion = false;
     message = "${option} = ${builtins.toJSON value} changes nothing ${why}: ${way}";
   };
-  unwritten = "with host.platform = \"none\", for which no file of the operating system is written";
-  platform = "leave it out, or set host.platform";
+  unwritten = idle "with host.platform = \"none\", for which no file of the operating system is written"
+    "leave it out, or set host.platform";
+  alone = idle "for a fleet of one node, whose engine is no unit of systemd and has no peers" "leave it out";
+
+  # What a fleet says of a section that is not its default.
+  said = refuse: section: except:
+    let own = config.${section}; in
+    map (name: refuse "${section}.${name}" own.${name})
+      (lib.filter (name: !builtins.elem name except && own.${name} != options.${section}.${name}.default)
+        (lib.attrNames own));
 in
 {
   config.assertions =
     lib.optionals bare (
-      lib.optional (kernel.release != null) (idle "kernel.release" kernel.release unwritten platform)
-      ++ lib.optional (kernel.pageSizeKiB != 4) (idle "kernel.pageSizeKiB" kernel.pageSizeKiB unwritten platform)
-      ++ lib.optional (kernel.args != [ ]) (idle "kernel.args" kernel.args unwritten platform)
-      ++ lib.optional kernel.desktop (idle "kernel.desktop" true unwritten platform)
-      ++ lib.optional (clocks.gpuMaxMHz != null) (idle "clocks.gpuMaxMHz" clocks.gpuMaxMHz unwritten platform)
-      ++ lib.optional (weights.source != "local") (idle "weights.source" weights.source unwritten platform)
+      lib.concatMap (section: said unwritten section [ ]) [ "clocks" "kernel" "memory" "recovery" ]
+      ++ lib.optional (weights.source != "local") (unwritten "weights.source" weights.source)
     )
-    ++ lib.optional (serving.secrets != { } && (bare || single)) (idle "serving.secrets" (lib.attrNames serving.secrets)
-      (if single then "for a fleet of one node, whose engine is no unit of systemd" else unwritten)
-      (if single then "leave it out" else platform));
+    ++ lib.optionals single (
+      said alone "group" [ ]
+      # The rule about Wi-Fi reads the interface (modules/kernel-rules.nix).
+      ++ said alone "fabric" [ "managementInterface" ]
+    )
+    ++ lib.optional (serving.secrets != { } && (bare || single))
+      ((if single then alone else unwritten) "serving.secrets" (lib.attrNames serving.secrets));
 }
