@@ -32,15 +32,19 @@ let
       planned = more:
         let
           # Who the nodes are does not depend on which of them is asked.
-          nodes = map (node: node.name) (evaluate more "").fleet.nodes;
+          asked = evaluate more "";
+          nodes = map (node: node.name) asked.fleet.nodes;
           configs = lib.listToAttrs (map (node: lib.nameValuePair node (evaluate more node)) nodes);
-          # Without nodes, one evaluation says that they are missing.
-          all = if nodes == [ ] then [ (evaluate more "") ] else lib.attrValues configs;
-          own = builtins.concatMap (config: config.assertions) all;
+          own = builtins.concatMap (config: config.assertions) (lib.attrValues configs);
+          # There is no node to ask the modules about. A fleet without a model hears of that first.
+          nobody = builtins.seq asked.serving.model {
+            assertion = false;
+            message = "fleet.nodes has no entries: list one node or more, each with its name and address";
+          };
           # A name that two nodes have leaves one config of them, and is refused as such.
           ranked = map (node: configs.${node}) nodes;
           common = lib.optionals (lib.length nodes > 1) (import ./agree.nix { inherit lib; configs = ranked; });
-          failed = lib.filter (a: !a.assertion) (own ++ common);
+          failed = lib.filter (a: !a.assertion) (own ++ common ++ lib.optional (nodes == [ ]) nobody);
         in
         if failed == [ ] then
           lib.mapAttrs (_: config: import ./plan.nix { inherit lib config; }) configs

@@ -116,13 +116,25 @@ def test_other_values_go_through_nix_as_they_are(
     ]
 
 
-@pytest.mark.parametrize("text", ["engine.maxRunning", "=3", "engine..x=3", ".x=3"])
+@pytest.mark.parametrize(
+    "text", ["engine.maxRunning", "=3", "engine..x=3", ".x=3", " engine.x=1", "engine.x =1"]
+)
 def test_a_setting_without_option_or_value_is_refused(
     text: str, asked: list[tuple[str, str | None]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _, err = run(capsys, "tp3-triangle", "--set", text)
     assert code == 2
     assert "such as engine.prefillChunk=1024" in err
+    assert asked == []
+
+
+@pytest.mark.parametrize("text", ["assertions=[]", "_module.args=1", "node.rank=1", "node=1"])
+def test_rules_and_nodes_are_not_settings(
+    text: str, asked: list[tuple[str, str | None]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(capsys, "tp3-triangle", "--set", text)
+    assert code == 2
+    assert "is no option of a fleet" in err
     assert asked == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,11 @@ import click
 
 from sparkserve.cli import options
 from sparkserve.cli.commands.fleet import name_argument
+
+
+_OPTION = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+# Rules that are switched off, or a node that is another, would give figures of no fleet.
+_NONE = ("_module", "assertions", "node")
 
 
 class Setting(click.ParamType[tuple[str, Any]]):
@@ -22,8 +28,10 @@ class Setting(click.ParamType[tuple[str, Any]]):
     ) -> tuple[str, Any]:
         """The option and its value."""
         option, equals, text = str(value).partition("=")
-        if not equals or not all(option.split(".")):
+        if not equals or not _OPTION.fullmatch(option):
             self.fail(f"{value!r} is not OPTION=VALUE, such as engine.prefillChunk=1024", param, ctx)
+        if option.partition(".")[0] in _NONE:
+            self.fail(f"{option} is no option of a fleet, but of how it is evaluated", param, ctx)
         try:
             return option, json.loads(text, parse_constant=_nothing, parse_float=_number)
         # Brackets by the thousand are none of ours either.
