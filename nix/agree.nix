@@ -4,7 +4,7 @@
 { lib, configs }:
 let
   inherit (import ./throw.nix) show;
-  whole = section: map (name: [ section name ]) (lib.attrNames (lib.head configs).${section});
+  whole = section: map (name: [ section name ]) (lib.attrNames first.${section});
   named = section: map (name: [ section name ]);
   options = whole "fleet" ++ whole "group"
     ++ named "serving" [ "model" "host" "port" "readyTimeoutS" ]
@@ -15,7 +15,7 @@ let
     ++ named "engram" [ "enable" "offload" ]
     ++ named "weights" [ "source" "path" ]
     ++ [ [ "host" "platform" ] [ "gates" ] ]
-    ++ map (name: [ "adapters" name "enable" ]) (lib.attrNames (lib.head configs).adapters)
+    ++ lib.concatMap adapter (lib.attrNames first.adapters)
     ++ map (name: [ "engine" "env" name ])
       (lib.filter shared (lib.unique (lib.concatMap (config: lib.attrNames config.engine.env) configs)));
 
@@ -24,6 +24,10 @@ let
     "NCCL_IB_HCA" "NCCL_SOCKET_IFNAME" "NCCL_IB_GID_INDEX" "GLOO_SOCKET_IFNAME" "TP_SOCKET_IFNAME"
     "OMP_NUM_THREADS" "OMP_WAIT_POLICY" "SGLANG_CPU_OMP_THREADS_BIND" "MAX_JOBS" "NCCL_DEBUG" "NCCL_DEBUG_SUBSYS"
   ];
+
+  # The core that a rank stays on is its node's.
+  adapter = name: [ [ "adapters" name "enable" ] ] ++ map (setting: [ "adapters" name "settings" setting ])
+    (lib.filter (setting: setting != "pin") (lib.attrNames first.adapters.${name}.settings));
 
   value = option: config: lib.foldl' (set: name: if set == null then null else set.${name} or null) config option;
   first = lib.head configs;

@@ -12,7 +12,6 @@ import click
 from sparkserve.cli import options
 from sparkserve.cli.commands.fleet import name_argument
 
-
 _OPTION = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
 # Rules that are switched off, or a node that is another, would give figures of no fleet.
 _NONE = ("_module", "assertions", "node")
