@@ -43,11 +43,11 @@ def print_json(value: Any) -> None:
 
 def write_file(path: Path, text: str) -> None:
     """Write `text` to `path` in one step: whole or not at all. Raises `HOST.DISK` and `OSError`."""
-    path = path.resolve()  # not the link, but what it points to
     with disk.guarded(path):
         if path.exists() and not path.is_file():
-            path.write_text(text, encoding="utf-8")  # /dev/stdout, a FIFO
+            path.write_text(text, encoding="utf-8")  # /dev/stdout, a FIFO: a pipe has no name to resolve to
             return
+        path = path.resolve()  # not the link, but what it points to
         part = path.with_name(f".{path.name}.part")
         try:
             part.write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from sparkserve import given
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ class Plan(_Frozen):
 def load(path: Path) -> Plan:
     """Read a plan.json. Raises `PLAN.SCHEMA` when the file is missing, not JSON or not a plan."""
     try:
-        value = json.loads(path.read_text())
+        value = given.read_json(path)
     except (OSError, ValueError) as error:
         raise _wrong("a plan in JSON", str(error), str(path), _BUILD) from error
     return _parse(value, str(path), _BUILD)

@@ -135,6 +135,7 @@ def looks(kib: int, setting: Setting) -> int:
         "1 -2 steady\n",
         "-1 2 steady\n",
         "1 8589934592 steady\n",
+        "0 9000000 steady\n99999999999999999 1 steady\n",
     ],
 )
 def test_a_trace_that_is_none_is_refused(program: str, text: str) -> None:

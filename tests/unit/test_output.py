@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -59,3 +60,10 @@ def test_a_narrow_terminal_cuts_no_cell(
     assert sorted(c for c in out if not c.isspace()) == sorted(
         "".join(cells) + "ProfileKindNameVersionBytessha256"
     )
+
+
+def test_a_file_may_be_a_pipe_that_has_no_name() -> None:
+    code = "import pathlib; from sparkserve.output import write_file"
+    code += "; write_file(pathlib.Path('/dev/stdout'), 'x\\n')"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "x\n"), done.stderr

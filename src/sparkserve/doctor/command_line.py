@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from sparkserve.doctor import report, selftest
+from sparkserve.doctor import inputs, report, selftest
 from sparkserve.doctor.check import NotApplicable, Unknown, all_checks
-from sparkserve.doctor.facts import SCHEMA, Live, Recorded, bundle
+from sparkserve.doctor.facts import Live, Recorded, bundle
+from sparkserve.doctor.inputs import Usage
 from sparkserve.doctor.judge import judge
 from sparkserve.doctor.node import PLAN, Node
 from sparkserve.doctor.redact import redact_value
@@ -26,16 +28,10 @@ FAILED = EXIT_CODES["DOCTOR.FAILED"]
 USAGE = EXIT_CODES["CLI.USAGE"]
 
 
-class Usage(Exception):  # noqa: N818 - click has an exception of that name too
-    """The command line asks for something that is not there."""
-
-
 def examine(*, live: bool, as_json: bool, only: str | None, facts: str | None, plan: str | None) -> int:
     """Ask all checks and print what they found. The exit code: 0, or 62 when an error was found."""
     checks = _chosen(only)
-    recorded = _json(Path(facts, "facts.json") if Path(facts).is_dir() else Path(facts)) if facts else None
-    if recorded is not None and recorded.get("schema") != SCHEMA:
-        raise Usage(f"{facts}: schema {recorded.get('schema')!r} and not {SCHEMA}")
+    recorded = inputs.bundle(Path(facts)) if facts else None
     node = _node(recorded, plan, live)
     shown = sys.stderr.isatty()
 
@@ -55,9 +51,9 @@ def examine(*, live: bool, as_json: bool, only: str | None, facts: str | None, p
     return FAILED if report.failed(answers) else 0
 
 
-def list_checks(*, as_json: bool) -> int:
-    """Print every check."""
-    checks = all_checks()
+def list_checks(*, as_json: bool, only: str | None = None) -> int:
+    """Print every check, or those of `only`. Raises `Usage`."""
+    checks = {check.id: check for check in _chosen(only)}
     if as_json:
         print(json.dumps(report.table(checks), indent=2, sort_keys=True))
     else:
@@ -117,6 +113,12 @@ def _new(out: str) -> TextIO:
     return os.fdopen(file, "w", encoding="utf-8")
 
 
+def refuse(action: str, given: Mapping[str, object]) -> None:
+    """Raise `Usage` when options of the questions stand before an action, which would not look at them."""
+    if named := [f"--{name}" for name, value in given.items() if value]:
+        raise Usage(f"{' '.join(named)}: {action} does not take it; leave it out, or leave out {action}")
+
+
 def _chosen(only: str | None) -> list[Check]:
     checks = all_checks()
     word = (only or "").upper()
@@ -127,24 +129,12 @@ def _chosen(only: str | None) -> list[Check]:
     return chosen
 
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise Usage(f"{path}: {error.strerror}") from None
-    except ValueError as error:
-        raise Usage(f"{path} is no JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise Usage(f"{path} holds no JSON object")
-    return value
-
-
 def _node(recorded: Mapping[str, Any] | None, plan: str | None, live: bool) -> Node:
     if recorded is not None:
-        found = _json(Path(plan)) if plan else recorded.get("plan")
+        found = inputs.plan(Path(plan)) if plan else recorded.get("plan")
         return Node(Recorded(recorded, live=live), found, recorded.get("checkout"))
     try:
-        found = _json(Path(plan or PLAN))
+        found = inputs.plan(Path(plan)) if plan else inputs.read(Path(PLAN))
     except Usage:
         if plan:
             raise
@@ -209,6 +199,12 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(argv: list[str]) -> int:
     """Run a command line; the exit code."""
+    # A descriptor that is closed would be the next file's, and print would write into that.
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
     try:
         words = _parser().parse_args(argv)
         code = _run(words)
@@ -221,10 +217,17 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
+    except OSError as error:  # all that checks meet is caught: this is stdout, on a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        id = "HOST.DISK" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "HOST.SYSTEM"
+        sys.stderr.write(f"{id} stdout takes no more: {error.strerror}\n")
+        return EXIT_CODES[id]
     return code
 
 
 def _run(words: argparse.Namespace) -> int:
+    if words.action:
+        refuse(words.action, {name: getattr(words, name) for name in ("list", "only", "facts", "plan")})
     if words.action == "selftest":
         return run_selftest(as_json=words.json)
     if words.action == "explain":
@@ -232,5 +235,5 @@ def _run(words: argparse.Namespace) -> int:
     if words.action == "collect":
         return collect(words.out, live=words.live)
     if words.list:
-        return list_checks(as_json=words.json)
+        return list_checks(as_json=words.json, only=words.only)
     return examine(live=words.live, as_json=words.json, only=words.only, facts=words.facts, plan=words.plan)

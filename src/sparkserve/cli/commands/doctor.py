@@ -25,7 +25,7 @@ def _words() -> list[str]:
 
 @contextmanager
 def _usage() -> Iterator[None]:
-    from sparkserve.doctor.command_line import Usage
+    from sparkserve.doctor.inputs import Usage
 
     try:
         yield
@@ -71,10 +71,14 @@ def command(
 
     context.obj = live, as_json
     if context.invoked_subcommand is not None:
+        with _usage():
+            command_line.refuse(
+                context.invoked_subcommand, {"list": list_, "only": only, "facts": facts, "plan": plan}
+            )
         return
     with _usage():
         if list_:
-            code = command_line.list_checks(as_json=as_json)
+            code = command_line.list_checks(as_json=as_json, only=only)
         else:
             code = command_line.examine(live=live, as_json=as_json, only=only, facts=facts, plan=plan)
     context.exit(code)

@@ -1,0 +1,29 @@
+"""Reads a file that somebody named: it may be a FIFO, a device without end, or nested without end."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST = 32 << 20  # bytes; a plan has some 20 KiB, a bundle of the doctor some MiB
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in a regular file. Raises `OSError`, and `ValueError` for what is no such file."""
+    # Opening a FIFO waits for a writer, and a tape would act: neither with O_NONBLOCK.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("no regular file")
+        found = file.read(MOST + 1)
+    if len(found) > MOST:
+        raise ValueError(f"more than {MOST >> 20} MiB")
+    try:
+        return json.loads(found.decode())
+    except RecursionError:
+        raise ValueError("nested too deep") from None
