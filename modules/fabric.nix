@@ -42,7 +42,11 @@ in
     managementPrefix = mkOption {
       type = types.ints.between 8 30;
       default = 24;
-      description = "Bits of the management network, such as 24 for 10.77.0.0 to 10.77.0.255.";
+      example = 16;
+      description = ''
+        Bits of the management network, such as 24 for 10.77.0.0 to 10.77.0.255. All nodes are in one.
+        Changes: fabric.management.
+      '';
     };
     mtu = mkOption {
       # 1280: the least that IPv6 takes. 9216: the most that a ConnectX-7 takes with room for headers.

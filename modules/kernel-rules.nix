@@ -14,11 +14,13 @@ let
 
   # What the kernel takes or hides at boot is in no term of the memory model, and the guard cannot give it back.
   takes = "(hugepages|hugepagesz|default_hugepagesz|hugetlb_cma|hugetlb_free_vmemmap|mem|memmap|cma|numa_cma|crashkernel"
-    + "|kernelcore|movablecore|swiotlb|transparent_hugepage|cgroup_disable|reserve_mem|memory_corruption_check_size"
+    + "|kernelcore|movablecore|swiotlb|transparent_hugepage|thp_anon|thp_shmem|movable_node|cgroup_disable|reserve_mem|memory_corruption_check_size"
     + "|vm\\.nr_hugepages|sysctl\\.vm\\.[a-z_]+)(=.*)?";
   # Ours with pages of 64 KiB (modules/kernel.nix).
   given = lib.filter (arg: arg != "transparent_hugepage=never") config.host.kernelArgs;
-  taking = lib.unique (lib.filter (arg: builtins.match takes arg != null) given);
+  # The kernel reads a dash in a name as an underscore.
+  underscored = builtins.replaceStrings [ "-" ] [ "_" ];
+  taking = lib.unique (lib.filter (arg: builtins.match takes (underscored arg) != null) given);
   pages = lib.filter (lib.hasPrefix "vm.nr_") (lib.attrNames config.host.sysctls);
 in
 {
@@ -56,7 +58,7 @@ in
     {
       assertion = taking == [ ];
       message =
-        "kernel.args has \"${toString taking}\", which changes what memory a node has, and the memory model counts with "
+        "kernel.args (or host.kernelArgs) has \"${toString taking}\", which changes what memory a node has, and the memory model counts with "
         + "all of it: leave it out";
     }
     {
