@@ -31,7 +31,7 @@ in
       example = "/srv/engram";
       description = ''
         The folder of the node's pack, on an NVMe with room for its part: 63 GiB with three nodes, 48 with four. A row is
-        read in 200 us there, a thousand times a second.
+        read in 200 us there, a thousand times a second. Below /srv, /mnt or /data, never a folder of the system.
         Changes: engram, /etc/tmpfiles.d/zz-sparkserve.conf,
         /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-engram.conf.
       '';

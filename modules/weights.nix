@@ -32,7 +32,8 @@ in
       default = "/srv/sparkserve/weights";
       example = "/srv/models";
       description = ''
-        The folder with the checkpoint, on every node the same.
+        The folder with the checkpoint, on every node the same, below /srv, /mnt or /data: with nfs the head's is mounted
+        over it, so it is never one of the system.
         Changes: /etc/exports.d/sparkserve.exports, srv-sparkserve-weights.mount, srv-models.mount,
         /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-weights.conf, weights.
       '';
@@ -76,6 +77,12 @@ in
     };
 
     assertions = [
+      {
+        assertion = !(config.engram.enable && lib.hasPrefix "${cfg.path}/" "${config.engram.directory}/");
+        message =
+          "engram.directory = \"${config.engram.directory}\" is in weights.path = \"${cfg.path}\", which weights.source = "
+          + "\"nfs\" mounts read-only: give the pack a folder of the node's own, such as /var/lib/sparkserve/engram";
+      }
       {
         # Without clients a line of exports is for everybody.
         assertion = config.fleet.topology != "single";

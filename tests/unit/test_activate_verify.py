@@ -165,6 +165,14 @@ def test_a_path_is_one_thing(tmp_path: Path, host: dict[str, Any]) -> None:
     assert node.tree() == before
 
 
+def test_a_unit_is_enabled_beside_the_units(tmp_path: Path) -> None:
+    node = Node(tmp_path / "node")
+    text = "[Service]\nExecStart=/bin/x\n[Install]\nWantedBy=multi-user.target ../../cron.d/x\n"
+    with pytest.raises(SparkserveError, match=r"names of units in \[Install\] of a\.service"):
+        activate(node.system, closure(tmp_path / "one", units={"a.service": text}))
+    assert not node.system.at("/etc/cron.d").exists()
+
+
 @pytest.mark.parametrize(
     ("argv", "code"), [(["--help"], 0), (["--wrong"], 2), (["--replace"], 2), (["--dry-run", "--json"], 35)]
 )

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 UNITS = "/etc/systemd/system"
 SYSTEM_UNITS = "/lib/systemd/system"
+_CHANGE = "Correct host.files, host.units or host.mask, and build again."
 
 
 class Wanted(NamedTuple):
@@ -31,7 +32,8 @@ class Wanted(NamedTuple):
 def wanted(closure: Path, host: Host) -> dict[str, Wanted]:
     """Everything by absolute path. The closure has the files' bytes, the plan `host` their modes.
 
-    Raises `NODE.ACTIVATE` when one path is to be two things, or a file and a folder.
+    Raises `NODE.ACTIVATE` when one path is to be two things, or a file and a folder, and when a unit is to be
+    enabled somewhere else than beside the units.
     """
     found: dict[str, Wanted] = {}
     for path, want in _each(closure, host):
@@ -51,6 +53,8 @@ def _each(closure: Path, host: Host) -> Iterator[tuple[str, Wanted]]:
         source = closure / "units" / name
         yield f"{UNITS}/{name}", _link(str(source))
         for target in enabled(source.read_text()):
+            if "/" in target:
+                raise wrong(f"names of units in [Install] of {name}", target, str(source), _CHANGE)
             yield f"{UNITS}/{target}/{name}", _link(f"../{name}")
     for name in host.mask:
         yield f"{UNITS}/{name}", _link("/dev/null")
@@ -59,8 +63,7 @@ def _each(closure: Path, host: Host) -> Iterator[tuple[str, Wanted]]:
 
 
 def _clash(closure: Path, path: str, found: str) -> SparkserveError:
-    do = "Take one of them out of host.files, host.units or host.mask, and build again."
-    return wrong(f"one thing at {path}", found, str(closure), do)
+    return wrong(f"one thing at {path}", found, str(closure), _CHANGE)
 
 
 def enabled(unit: str) -> Iterator[str]:
