@@ -84,6 +84,9 @@ def check(
     return register
 
 
+RESTARTED = "then ./sparkserve down and ./sparkserve up"  # a change of fleet.nix counts from there
+
+
 def want(good: bool, *, expected: str, found: Any, where: str, fix: str = "") -> Verdict:
     """Pass or fail. `fix` replaces the check's own when the finding allows a more exact command."""
     return Verdict("pass" if good else "fail", expected=expected, found=str(found), where=where, fix=fix)

@@ -153,18 +153,6 @@ def test_checks_understand_our_plans_and_find_nothing_wrong_in_them(fleet: str) 
     assert not [a.check.id for a in failed if a.verdict.where.startswith("the plan's ")]
 
 
-def test_options_that_a_fix_names_are_there() -> None:
-    modules = "".join(path.read_text() for path in (Path(__file__).parents[3] / "modules").glob("*.nix"))
-    # With a capital letter inside: what has none may be a sysctl or a file.
-    named = {
-        option
-        for check in all_checks().values()
-        for option in re.findall(r"\b[a-z]+\.([a-z]+[A-Z]\w+)", check.fix)
-    }
-    assert len(named) > 5
-    assert [option for option in sorted(named) if f" {option} = mkOption" not in modules] == []
-
-
 def test_checks_of_the_network_wait_for_live() -> None:
     node = Node(Recorded(BASE, live=False), BASE["plan"])
     answers = judge(node, all_checks().values(), live=False)

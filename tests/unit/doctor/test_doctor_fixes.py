@@ -6,10 +6,13 @@ import re
 import shlex
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from sparkserve.cli.group import cli
 from sparkserve.doctor import report, selftest
 from sparkserve.doctor.check import all_checks
 
@@ -92,3 +95,57 @@ def test_what_a_stranger_writes_moves_no_cursor() -> None:
     text = "\n".join(report.lines(answers, f"plan of {evil}"))
     assert text.replace("\n", "").isprintable()
     assert "\\x1b[2J" in text
+
+
+MODULES = "".join(path.read_text() for path in (Path(__file__).parents[3] / "modules").glob("*.nix"))
+SECTIONS = set(re.findall(r"\boptions\.(\w+) = \{", MODULES))
+SYSCTLS = ("kernel.panic", "kernel.panic_on_oops")
+
+
+def printed() -> dict[str, set[str]]:
+    """Every fix by id: the check's own, and what is printed for its fixture."""
+    found = {id: {check.fix} for id, check in all_checks().items()}
+    for id in FIXTURES:
+        found[id].add(broken(id))
+    return found
+
+
+FIXES = printed()
+
+
+def test_commands_that_a_fix_names_are_there() -> None:
+    context = click.Context(cli)
+    seen = set()
+    for id, fixes in FIXES.items():
+        for name, sub in re.findall(r"sparkserve (\w+)(?: (\w+))?", " ; ".join(fixes)):
+            command = cli.get_command(context, name)
+            assert command is not None, (id, name)
+            if isinstance(command, click.Group) and not command.invoke_without_command:
+                assert command.get_command(context, sub) is not None, (id, name, sub)
+            seen.add(name)
+        assert not [fix for fix in fixes if re.search(r"\bdeploy\b", fix)], id
+    assert {"up", "down", "memory", "fleet", "pins"} <= seen
+
+
+def test_options_that_a_fix_names_are_there_and_may_be_set() -> None:
+    seen = set()
+    # What SGLang is given by options of ours is refused in engine.args.
+    owned = set(re.findall(r"\"(--[a-z-]{3,})\"", MODULES))
+    assert "--max-total-tokens" in owned
+    for id, fixes in FIXES.items():
+        text = " ; ".join(fixes)
+        for section, name in re.findall(r"(?<![\w/.-])([a-z]+)\.([a-zA-Z_]+)\b", text):
+            if section in SECTIONS and name != "nix" and f"{section}.{name}" not in SYSCTLS:
+                assert re.search(rf"\b{name} = (lib\.)?mkOption", MODULES), (id, section, name)
+                seen.add(f"{section}.{name}")
+        assert not {option for option in owned if re.search(rf"(?<!\w){option}\b", text)}, id
+        # Modules refuse these: the profile's value was measured, and memory.compileJobs is the other's.
+        assert not re.search(r"engine\.env\.(PYTORCH_CUDA_ALLOC_CONF|MAX_JOBS)", text), id
+    assert {"engine.kvTokens", "memory.compileJobs", "fleet.nodes", "serving.host", "engine.env"} <= seen
+
+
+def test_what_a_fix_writes_for_sshd_wins() -> None:
+    # sshd takes the first LoginGraceTime and the last MaxStartups of its files, and cloud-init has one.
+    fix = all_checks()["SERVICE.SSHD_LIMITS"].fix
+    names = [each.rpartition("/")[2] for each in re.findall(r"/\S+\.conf", fix)]
+    assert min(names) < "00-sparkserve.conf" < "50-cloud-init.conf" < max(names)

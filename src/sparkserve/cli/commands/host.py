@@ -26,7 +26,7 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Say what would change, 
 
     sparkserve host deactivate
 
-The fleet's own commands (up, deploy) call the same on every node."""
+./sparkserve up calls the same on every node of its fleet."""
 )
 def command() -> None:
     """Prepare this machine for closures, and put them into effect."""

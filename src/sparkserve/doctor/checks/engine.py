@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import RESTARTED, NotApplicable, Unknown, Verdict, check, want
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
@@ -20,8 +20,8 @@ def _cuda(n: Node) -> dict[str, str]:
     return environment
 
 
-def _set(name: str) -> str:
-    return f"engine.env.{name} in fleet.nix, then deploy"
+def _left_out(names: str) -> str:
+    return f"take {names} out of engine.env in fleet.nix, {RESTARTED}: what is right is set without it"
 
 
 @check(
@@ -29,7 +29,7 @@ def _set(name: str) -> str:
     "The allocator has no expandable segments: with them every prefill above 64 tokens gave NaN.",
     "error",
     "issues C07, mia 10 E6, knapcio 8.3",
-    fix=_set("PYTORCH_CUDA_ALLOC_CONF without expandable_segments:True"),
+    fix=_left_out("PYTORCH_CUDA_ALLOC_CONF"),
 )
 def expandable(n: Node) -> Verdict:
     found = _cuda(n).get("PYTORCH_CUDA_ALLOC_CONF", "not set")
@@ -42,7 +42,7 @@ def expandable(n: Node) -> Verdict:
     "At most two kernels are compiled at a time: 22 compilers beside a load reset all four nodes.",
     "error",
     "issues A09",
-    fix=_set('MAX_JOBS = "2"'),
+    fix=f"memory.compileJobs = 2 or 1 in fleet.nix, and no MAX_JOBS in engine.env, {RESTARTED}",
 )
 def jobs(n: Node) -> Verdict:
     found = _cuda(n).get("MAX_JOBS", "not set")
@@ -54,7 +54,7 @@ def jobs(n: Node) -> Verdict:
     "NCCL's buffers of all channels are at most 16 MiB: the default pins 4.7 GiB of the pool on each node.",
     "warning",
     "issues C05, mia 7.3",
-    fix=_set('NCCL_BUFFSIZE = "1048576" and NCCL_MAX_NCHANNELS = "8"'),
+    fix=_left_out("NCCL_BUFFSIZE and NCCL_MAX_NCHANNELS"),
 )
 def nccl_buffers(n: Node) -> Verdict:
     environment = _cuda(n)
@@ -71,7 +71,7 @@ def nccl_buffers(n: Node) -> Verdict:
     "NCCL_IB_GID_INDEX is not the empty text: that means index 0, a link-local address.",
     "error",
     "issues B02",
-    fix="take NCCL_IB_GID_INDEX out of engine.env in fleet.nix, then deploy",
+    fix=_left_out("NCCL_IB_GID_INDEX"),
 )
 def gid_empty(n: Node) -> Verdict:
     found = n.environment().get("NCCL_IB_GID_INDEX")
@@ -101,7 +101,7 @@ def socket_names(n: Node) -> Verdict:
     "NCCL is given the RDMA device of every stripe: one function alone is half of a cable.",
     "error",
     "issues B07, knapcio 8.2",
-    fix=_set("NCCL_IB_HCA with both functions of each used port, such as rocep1s0f0,roceP2p1s0f0"),
+    fix=_left_out("NCCL_IB_HCA"),
     on="spark",
 )
 def hcas(n: Node) -> Verdict:
@@ -124,7 +124,7 @@ def hcas(n: Node) -> Verdict:
     "no path.",
     "error",
     "issues B04, mia 5.13, knapcio 5.2",
-    fix='fleet.topology = "ring" and no NCCL_ALGO in engine.env of fleet.nix, then deploy',
+    fix=f'fleet.topology = "ring" and no NCCL_ALGO in engine.env of fleet.nix, {RESTARTED}',
 )
 def ring(n: Node) -> Verdict:
     if n.plan("fleet", "topology") != "ring":
@@ -154,7 +154,7 @@ def chunk(n: Node) -> Verdict:
     "The engine's /dev/shm is at most 16 GiB: it is part of the one pool.",
     "warning",
     "issues C06",
-    fix="engine.shmMiB = 16384 or less in fleet.nix, then deploy",
+    fix=f"engine.shmMiB = 16384 or less in fleet.nix, {RESTARTED}",
 )
 def shm(n: Node) -> Verdict:
     found = int(n.plan("engine", "shm_mib"))

@@ -6,7 +6,7 @@ import re
 import time
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, quoted, want
+from sparkserve.doctor.check import RESTARTED, NotApplicable, Unknown, Verdict, check, quoted, want
 from sparkserve.doctor.guard import REMOTE, SSH
 from sparkserve.doctor.node import number
 
@@ -71,7 +71,7 @@ def ssh(n: Node) -> Verdict:
     "All nodes run one kernel.",
     "error",
     "owen 4.2 #23",
-    fix="set kernel.release in fleet.nix, deploy, and reboot the nodes one at a time",
+    fix=f"set kernel.release in fleet.nix, {RESTARTED}, and reboot the nodes one at a time",
     live=True,
 )
 def kernel(n: Node) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, quoted, want
+from sparkserve.doctor.check import RESTARTED, NotApplicable, Unknown, Verdict, check, quoted, want
 from sparkserve.doctor.node import number
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def saver(n: Node) -> Verdict:
     "The kernel that boots next is the one that runs: an update shows only weeks later, at a power cut.",
     "warning",
     "issues H13, issues B03",
-    fix="set kernel.release in fleet.nix and deploy, or reboot now to meet the new kernel while you look",
+    fix=f"set kernel.release in fleet.nix, {RESTARTED}; or reboot now to meet the new kernel while you look",
     on="spark",
 )
 def next_kernel(n: Node) -> Verdict:

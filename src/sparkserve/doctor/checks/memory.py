@@ -207,7 +207,8 @@ def floor(n: Node) -> Verdict:
     "a node off.",
     "warning",
     "issues C05, issues C06, issues C13",
-    fix="df -h /dev/shm; remove what no process uses; NCCL_BUFFSIZE=1048576 and 8 channels for NCCL's part",
+    fix="df -h /dev/shm; remove what no process uses; NCCL_BUFFSIZE and NCCL_MAX_NCHANNELS have NCCL's part"
+    " (./sparkserve doctor explain ENGINE.NCCL_BUFFERS)",
     on="spark",
 )
 def shmem(n: Node) -> Verdict:

@@ -72,8 +72,7 @@ def _has(n: Node, link: dict[str, object]) -> bool:
     "Every interface of a cable has the RDMA device that the plan gives to NCCL: names differ by firmware.",
     "error",
     "issues A06, issues B07",
-    fix="sudo rdma link show; correct the port in fabric of fleet.nix, or look which udev rule "
-    "renames devices",
+    fix="sudo rdma link show; correct fleet.nodes in fleet.nix, or look which udev rule renames devices",
     on="spark",
 )
 def names(n: Node) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.check import RESTARTED, NotApplicable, Unknown, Verdict, check, want
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     "No cargo runs in our unit: SGLang may build a part of itself at its start, and offline that hangs.",
     "error",
     "issues A11, mia 10 L38, knapcio 8.1",
-    fix='engine.env.SGLANG_RUST_BUILD_MODE = "never" in fleet.nix, then deploy',
+    fix=f'engine.env.SGLANG_RUST_BUILD_MODE = "never" in fleet.nix, {RESTARTED}',
 )
 def rust(n: Node) -> Verdict:
     n.engine()
@@ -108,7 +108,7 @@ def nccl_two(n: Node) -> Verdict:
     "The engine says NCCL 2.29.3 or later in its log: earlier ones lose work on aarch64 and hang after days.",
     "error",
     "issues B01, owen 10 F9",
-    fix="pin nvidia-nccl 2.29.3 or later (nix/profiles), ./sparkserve pins lock, then deploy",
+    fix=f"pin nvidia-nccl 2.29.3 or later (nix/profiles), ./sparkserve pins lock, {RESTARTED}",
     on="spark",
 )
 def nccl_version(n: Node) -> Verdict:
@@ -126,7 +126,7 @@ def nccl_version(n: Node) -> Verdict:
     "in the log only.",
     "error",
     "issues B08",
-    fix="RDMA.DEVICES and RDMA.NODES first; then ./sparkserve down and up",
+    fix="RDMA.DEVICES and RDMA.NODES first; then ./sparkserve down and ./sparkserve up",
     on="spark",
 )
 def sockets(n: Node) -> Verdict:

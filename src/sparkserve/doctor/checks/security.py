@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Verdict, check, quoted, want
+from sparkserve.doctor.check import RESTARTED, NotApplicable, Verdict, check, quoted, want
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
@@ -57,7 +57,7 @@ def key_in_arguments(n: Node) -> Verdict:
     "Without a key the API listens on loopback only: never on management, Wi-Fi or the cables.",
     "error",
     "issue 4 must show, issues W10",
-    fix='serving.host = "127.0.0.1" in fleet.nix, then deploy; reach it over ssh -L',
+    fix=f'serving.host = "127.0.0.1" in fleet.nix, {RESTARTED}; reach it over ssh -L',
 )
 def open_api(n: Node) -> Verdict:
     if n.plan("serving", "auth") != "none":

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.doctor.check import NotApplicable, Unknown, Verdict, check, quoted, want
+from sparkserve.doctor.check import RESTARTED, NotApplicable, Unknown, Verdict, check, quoted, want
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
@@ -88,7 +88,7 @@ def engram(n: Node) -> Verdict:
     "Engram's tables are on NVMe: they are 190 GiB and a Spark has 121.7.",
     "error",
     "issues C14, mia 10 E17",
-    fix="take SGLANG_ENABLE_DSV41_ENGRAM_HOST_TABLE out of engine.env in fleet.nix, then deploy",
+    fix=f"take SGLANG_ENABLE_DSV41_ENGRAM_HOST_TABLE out of engine.env in fleet.nix, {RESTARTED}",
 )
 def engram_ram(n: Node) -> Verdict:
     n.plan("engram")
