@@ -61,8 +61,8 @@ in
       (rule (direct || fabric.switchPorts != [ ])
         "fabric.switchPorts = [ ] leaves the nodes without a fabric: name the ports at the switch, such as [ 0 ]")
       (rule (!direct || fabric.switchPorts == [ 0 ]) (
-        "fabric.switchPorts = [ ${toString fabric.switchPorts} ], but fleet.topology = \"${fleet.topology}\" has no switch: "
-        + "leave it out"
+        "fabric.switchPorts = [ ${toString fabric.switchPorts} ], but fleet.topology = \"${fleet.topology}\" has no "
+        + "switch: leave it out"
       ))
       (rule (fleet.topology != "ring" || fabric.nccl != "stock") (
         "fabric.nccl = \"stock\" connects opposite ranks, which have no cable in fleet.topology = \"ring\": set "
@@ -115,8 +115,8 @@ in
     )) (twice (names node) ++ twice (map (f: f.hca) (functions node))
       ++ twice (map (f: f.pci) (functions node)))) fleet.nodes
     ++ map (node: refuse (
-      "fleet.nodes: address ${node.address} of ${node.name} is the ${if place node.address == 0 then "name" else "broadcast"} "
-      + "of its network with fabric.managementPrefix = ${toString fabric.managementPrefix}: give it another one"
+      "fleet.nodes: address ${node.address} of ${node.name} is the "
+      + "${if place node.address == 0 then "name" else "broadcast"} of its network with fabric.managementPrefix = ${toString fabric.managementPrefix}: give it another one"
     )) nobody
     ++ map (node: refuse (
       "fleet.nodes: address ${node.address} of ${node.name} is not in one network with ${first.address} of ${first.name} "

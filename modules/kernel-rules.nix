@@ -7,20 +7,20 @@ let
   # Of all that decide: kho=off is ours.
   refused = lib.filter (arg: arg == "splash" || builtins.match "kho=.*" arg != null && arg != "kho=off")
     config.host.kernelArgs;
-  # modprobe takes - for _. r8127 is the RJ45 port's.
+  # modprobe and boot arguments take - for _. r8127 is the RJ45 port's.
   needed = "mlx5_.*|ib_.*|rdma_.*|nvidia.*|nvme.*|r8127|ext4|vfat";
   asKernel = builtins.replaceStrings [ "-" ] [ "_" ];
   blocked = lib.filter (name: builtins.match needed (asKernel name) != null) cfg.blockedModules;
 
   # What the kernel takes or hides at boot is in no term of the memory model, and the guard cannot give it back.
-  takes = "(hugepages|hugepagesz|default_hugepagesz|hugetlb_cma|hugetlb_free_vmemmap|mem|memmap|cma|numa_cma|crashkernel"
-    + "|kernelcore|movablecore|swiotlb|transparent_hugepage|thp_anon|thp_shmem|movable_node|cgroup_disable|reserve_mem|memory_corruption_check_size"
-    + "|vm\\.nr_hugepages|sysctl\\.vm\\.[a-z_]+)(=.*)?";
+  takes = "(${lib.concatStringsSep "|" [
+    "mem" "memmap" "reserve_mem" "crashkernel" "cma" "numa_cma" "swiotlb" "kernelcore" "movablecore" "movable_node"
+    "hugepages" "hugepagesz" "default_hugepagesz" "hugetlb_cma" "hugetlb_free_vmemmap" "vm\\.nr_hugepages"
+    "sysctl\\.vm\\.[a-z_]+" "transparent_hugepage" "thp_anon" "thp_shmem" "cgroup_disable"
+  ]})(=.*)?";
   # Ours with pages of 64 KiB (modules/kernel.nix).
   given = lib.filter (arg: arg != "transparent_hugepage=never") config.host.kernelArgs;
-  # The kernel reads a dash in a name as an underscore.
-  underscored = builtins.replaceStrings [ "-" ] [ "_" ];
-  taking = lib.unique (lib.filter (arg: builtins.match takes (underscored arg) != null) given);
+  taking = lib.unique (lib.filter (arg: builtins.match takes (asKernel arg) != null) given);
   pages = lib.filter (lib.hasPrefix "vm.nr_") (lib.attrNames config.host.sysctls);
 in
 {
@@ -58,8 +58,8 @@ in
     {
       assertion = taking == [ ];
       message =
-        "kernel.args (or host.kernelArgs) has \"${toString taking}\", which changes what memory a node has, and the memory model counts with "
-        + "all of it: leave it out";
+        "kernel.args or host.kernelArgs has \"${toString taking}\", which changes what memory a node has, and the memory "
+        + "model counts with all of it: leave it out";
     }
     {
       assertion = pages == [ ];
