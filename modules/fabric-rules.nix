@@ -116,7 +116,7 @@ in
       ++ twice (map (f: f.pci) (functions node)))) fleet.nodes
     ++ map (node: refuse (
       "fleet.nodes: address ${node.address} of ${node.name} is the "
-      + "${if place node.address == 0 then "name" else "broadcast"} of its network "
+      + "${if place node.address == 0 then "name" else "broadcast address"} of its network "
       + "with fabric.managementPrefix = ${toString fabric.managementPrefix}: give it another one"
     )) nobody
     ++ map (node: refuse (

@@ -30,14 +30,24 @@ let
     (lib.filter (setting: setting != "pin") (lib.attrNames first.adapters.${name}.settings));
 
   value = option: config: lib.foldl' (set: name: if set == null then null else set.${name} or null) config option;
+  # A set's names alone would not show what differs.
+  words = option: config:
+    let
+      found = value option config;
+      place = node: "${node.name} at ${node.address} with "
+        + lib.concatMapStringsSep " " (function: function.interface) (builtins.concatLists node.ports);
+    in
+    if option == [ "fleet" "nodes" ] then lib.concatMapStringsSep ", " place found
+    else if option == [ "fabric" "cables" ] then builtins.toJSON found
+    else show found;
   first = lib.head configs;
   differ = option:
     let others = lib.filter (config: value option config != value option first) configs;
     in map (config: {
       assertion = false;
       message =
-        "${lib.concatStringsSep "." option} is ${show (value option first)} on ${first.node.name} and "
-        + "${show (value option config)} on ${config.node.name}: the nodes are one engine: give all of them one value";
+        "${lib.concatStringsSep "." option} is ${words option first} on ${first.node.name} and "
+        + "${words option config} on ${config.node.name}: the nodes are one engine: give all of them one value";
     }) (lib.optionals (others != [ ]) [ (lib.head others) ]);
 in
 lib.concatMap differ options
