@@ -17,6 +17,7 @@ from sparkserve.doctor.inputs import Usage
 from sparkserve.doctor.judge import judge
 from sparkserve.doctor.node import PLAN, Node
 from sparkserve.doctor.redact import redact_value
+from sparkserve.doctor.words import planned
 from sparkserve.errors import EXIT_CODES
 
 if TYPE_CHECKING:
@@ -139,14 +140,7 @@ def _node(recorded: Mapping[str, Any] | None, plan: str | None, live: bool) -> N
         if plan:
             raise
         found = None  # no closure yet, or a damaged one, which NIX.PROFILE tells
-    return Node(Live(Path("/"), live=live, planned=_arguments(found)), found, _checkout())
-
-
-def _arguments(plan: Any) -> list[str]:
-    """The words of the plan that may stay in a command line."""
-    engine = plan.get("engine") if isinstance(plan, dict) else None
-    words = engine.get("args") if isinstance(engine, dict) else None
-    return [str(word) for word in words] if isinstance(words, list) else []
+    return Node(Live(Path("/"), live=live, planned=planned(found)), found, _checkout())
 
 
 def _checkout() -> str | None:

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 from sparkserve.doctor import guard
 from sparkserve.doctor.check import Unknown
 from sparkserve.doctor.redact import redact
-from sparkserve.doctor.words import kept
+from sparkserve.doctor.words import kept, planned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
 SCHEMA = "sparkserve.facts/1"
@@ -33,6 +33,7 @@ class Facts:
     """What was asked for, in the form of a bundle. Subclasses answer `_file` and `_command`."""
 
     live = False
+    planned: frozenset[str] = frozenset()  # the words that may stay in an engine's command line
 
     def __init__(self) -> None:
         self.files: dict[str, dict[str, Any]] = {}
@@ -108,15 +109,12 @@ class Facts:
 
 
 class Live(Facts):
-    """The host whose file system begins at `root`. `live` allows the commands that touch the network.
+    """The host whose file system begins at `root`. `live` allows the commands that touch the network."""
 
-    `planned` are words of the plan, which may stay in an engine's command line.
-    """
-
-    def __init__(self, root: Path, *, live: bool, planned: Iterable[str] = ()) -> None:
+    def __init__(self, root: Path, *, live: bool, planned: frozenset[str] = frozenset()) -> None:
         super().__init__()
         self.root = os.path.realpath(root).rstrip("/")
-        self._planned = frozenset(planned)
+        self.planned = planned
         self.live = live
         self._hung: set[str] = set()
 
@@ -137,7 +135,7 @@ class Live(Facts):
             guard.check_led(real.removeprefix(self.root) if real.startswith(self.root) else real)
             text = _read(real)
             if re.fullmatch(r"/proc/\d+/cmdline", path):
-                return {"text": kept(text, self._planned)}
+                return {"text": kept(text, self.planned)}
             return {"text": redact(text)}
         except (FileNotFoundError, NotADirectoryError, ProcessLookupError):
             return {"absent": f"{path} is not there"}
@@ -205,6 +203,7 @@ class Recorded(Facts):
     def __init__(self, bundle: Mapping[str, Any], *, live: bool) -> None:
         super().__init__()
         self.live = live
+        self.planned = planned(bundle.get("plan"))
         self._files: Mapping[str, Any] = bundle.get("files", {})
         self._commands: Mapping[str, Any] = bundle.get("commands", {})
         self._folders: dict[str, set[str]] = {}

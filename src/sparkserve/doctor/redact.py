@@ -11,8 +11,8 @@ from typing import Any
 
 HIDDEN = "***"
 _WORDS = (
-    r"(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|(?<![a-z])key|secret|token|passw(?:or)?d"
-    r"|passphrase|(?<!by)pass|pwd|credentials?|psk)"
+    r"(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|private[_-]?key|(?<![a-z])key|(?-i:(?<=[a-z])Key)"
+    r"|secret|token|passw(?:or)?d|pass(?:phrase|code)|(?<!by)pass|pwd|(?<![a-z])pw|credentials?|signature|psk)"
 )
 # What is written in one of these forms is a secret whatever stands before it.
 _SHAPES = re.compile(
@@ -20,7 +20,7 @@ _SHAPES = re.compile(
     r"|\b(?:hf_|gh[pousr]_|github_pat_|tskey-|gl[a-z]{0,6}pat-|xox[a-z]-|sk-|nvapi-|npm_|pypi-|dckr_pat_|ya29\."
     r"|(?:sk|pk|rk)_(?:live|test)_)[A-Za-z0-9_.-]{8,}"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bAIza[A-Za-z0-9_-]{20,}"
-    r"|\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",
+    r"|\beyJ[A-Za-z0-9_-]{6,300}\.[A-Za-z0-9_-]{4,}(?:\.[A-Za-z0-9_-]*)?",
     re.S,
 )
 # Each keeps what stands before the secret, its first group: that there is a key is a finding.
@@ -30,21 +30,23 @@ _AFTER = tuple(
         r"(?i)((?:proxy-)?(?:authorization|cookie)[\"']?\s{0,4}[:=]\s{0,4})[^\r\n\x00]+",
         r"(?im)^([ \t]*(?:extra-)?access-tokens[ \t]*=).*$",
         r"(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9+/=._~-]{8,}",
-        r"(?i)\b([a-z][a-z0-9+.-]{1,20}://)[^\s\x00\"'@]{1,500}(?=@)",
+        r"(?i)\b([a-z][a-z0-9+.-]{1,20}://)[^\s\x00\"']{1,500}(?=@)",
         # A block of YAML: every line that is further in.
-        rf"(?im)^(([ \t]*)[^\n:]{{0,80}}{_WORDS}[\"']?[ \t]*:[ \t]*[|>][^\n]*\n)"
+        rf"(?im)^(([ \t]{{0,200}})[^\n:]{{0,80}}{_WORDS}[\"']?[ \t]*:[ \t]*[|>][^\n]*\n)"
         r"(?:\2[ \t]+[^\n]*(?:\n|\Z)|[ \t]*\n)+",
-        rf"(?i)((?<=-){_WORDS}[ \t]{{1,4}})\S+",
+        rf"(?i)((?<=[a-z\s-]-){_WORDS}[ \t]{{1,4}})\S+",
     )
 )
-# `password: x` in netplan, `X_TOKEN=x`, and the next word of a command line, where words end with NUL. What
-# comes before the word may not be matched too: a log can have a line of megabytes, tried at each place.
+# `password: x y` in netplan and headers, `X_TOKEN=x`, and the next word of a command line, where words end
+# with NUL. What comes before the word may not be matched too: a log can have a line of megabytes, tried at
+# each place.
 _NAMED = re.compile(
-    rf"(?i)({_WORDS}(?:_\w{{1,20}})?(?:\"?\s{{0,4}}[:=]\s{{0,40}}|\x00))"
-    r"(\"[^\"]{0,4000}\"|'[^']{0,4000}'|[^\s\x00]+)"
+    # Counts in the engine's log are passed over.
+    r"(?i)(?:full_|swa_|#new-|#cached-)token(?:=|: )\d+(?![^\s,)])"
+    rf"|({_WORDS}(?:_\w{{1,20}})?[\"']?)"
+    r"(?:(\s{0,4}[:=]\s{0,40}|\x00)(?:\"[^\"]{0,4000}\"|'[^']{0,4000}')"
+    r"|(\s{0,4}:\s{1,40})[^\n\x00]+|(\s{0,4}[:=]\s{0,40}|\x00)[^\s\x00]+)"
 )
-# Counts in the engine's log, whose names end in a word of secrets.
-_COUNTED = re.compile(r"(?i)(full_|swa_|#new-|#cached-)$")
 
 
 def redact(text: str) -> str:
@@ -56,10 +58,7 @@ def redact(text: str) -> str:
 
 
 def _named(found: re.Match[str]) -> str:
-    before = found.string[max(0, found.start() - 8) : found.start()]
-    if _COUNTED.search(before) and re.fullmatch(r"\d+,?", found[2]):
-        return found[0]
-    return found[1] + HIDDEN
+    return found[1] + (found[2] or found[3] or found[4]) + HIDDEN if found[1] else found[0]
 
 
 def redact_value(value: Any, name: str = "") -> Any:

@@ -12,7 +12,14 @@ _OPTION = re.compile(r"(--[a-z][a-z0-9-]{1,40})(=.*)?|-[A-Za-z]", re.S)
 _PERIOD = re.compile(r"(?:-lms|-l|--loop-ms|--loop)(?:=?\d{1,6})?|dmon|pmon")
 
 
-def kept(text: str, planned: frozenset[str]) -> str:
+def planned(plan: object) -> frozenset[str]:
+    """The words of a plan that may stay."""
+    engine = plan.get("engine") if isinstance(plan, dict) else None
+    words = engine.get("args") if isinstance(engine, dict) else None
+    return frozenset(map(str, words)) if isinstance(words, list) else frozenset()
+
+
+def kept(text: str, ours: frozenset[str]) -> str:
     """The words of /proc/PID/cmdline, `***` for each that no check needs.
 
     The program stays. Of an engine also the names of its options and the plan's own words, of nvidia-smi how
@@ -31,7 +38,7 @@ def kept(text: str, planned: frozenset[str]) -> str:
                 _PERIOD.fullmatch(words[place - 1]) and re.fullmatch(r"\d{1,6}", word)
             )
             shown.append(word if period else HIDDEN)
-        elif engine and word in planned:
+        elif engine and word in ours:
             shown.append(word)
         elif engine and (option := _OPTION.fullmatch(word)):
             shown.append(f"{option[1]}={HIDDEN}" if option[2] else word)

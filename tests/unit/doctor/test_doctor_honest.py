@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,11 @@ from typing import Any
 import pytest
 
 from sparkserve.doctor import selftest
+from sparkserve.doctor.check import all_checks
+from sparkserve.doctor.facts import Recorded
+from sparkserve.doctor.judge import judge
+from sparkserve.doctor.node import Node
+from sparkserve.doctor.redact import redact_value
 
 BASE = selftest.base()
 CONF = "/etc/nix/nix.conf"
@@ -113,3 +119,23 @@ def test_what_the_plan_says_of_a_panic_is_right() -> None:
         answer = selftest.ask(changed)["KERNEL.PANIC"]
         assert answer.verdict.status == expected
         assert expected == "pass" or "kernel.panic=300" in answer.fix
+
+
+def test_values_that_a_bundle_hides_are_not_missing() -> None:
+    line = "python3\0-m\0sparkserve_launch\0--context-length\0***\0"
+    seen = selftest.change(BASE, {"files": {"/proc/4242/cmdline": line}})
+    own = {**BASE["plan"], "engine": {**BASE["plan"]["engine"], "args": ["--context-length", "262144"]}}
+    other = {**BASE["plan"], "engine": {**BASE["plan"]["engine"], "args": ["--context-length", "131072"]}}
+    for plan, expected in ((own, "fail"), (other, "unknown")):
+        node = Node(Recorded({**seen, "plan": own}, live=False), plan)
+        answers = judge(node, [all_checks()["ENGINE.ARGUMENTS"]], live=False)
+        assert [answer.verdict.status for answer in answers] == [expected]
+
+
+GOLDEN = sorted((Path(__file__).parents[2] / "golden").rglob("*.json"))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.name)
+def test_a_plan_of_ours_stays_whole_in_a_bundle(path: Path) -> None:
+    plan = json.loads(path.read_text())
+    assert redact_value(plan) == plan

@@ -144,6 +144,18 @@ def test_a_log_without_end_is_read_at_both_ends(tmp_path: Path) -> None:
     assert time.monotonic() - began < 20  # redacting must not try each place against the whole line
 
 
+@pytest.mark.parametrize(
+    "piece", ["#new-token: 1, ", "full_token=1 ", "eyJ-", 'token="', "password: |\n  ", "a-"]
+)
+def test_redacting_takes_time_in_proportion(piece: str) -> None:
+    began = time.process_time()
+    shown = redact(piece * (1 << 18 >> 2))
+    assert (
+        time.process_time() - began < 10
+    )  # 0.5 s; tens of minutes when each place is tried against the rest
+    assert "#new-" not in piece or shown == piece * (1 << 16)
+
+
 def test_a_fifo_or_a_folder_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     os.mkfifo(tmp_path / "proc/cmdline")
@@ -204,6 +216,13 @@ SECRETS = [
     "see sk_live_s3cr3tvalue",
     "see eyJzM2NyM3Q.s3cr3tvalue.x",
     "--credential s3cr3t-value",
+    "https://usr:p@s3cr3t@h/",
+    "  password: correct s3cr3t horse",
+    "{w0: {password: correct s3cr3t}}",
+    "'password' : 's3cr3t-value'",
+    "AccountKey=s3cr3t-value",
+    "pw=s3cr3t-value",
+    "#new-token: 64, --hf-token: s3cr3t-value",
     "extra-access-tokens = gitlab.com=PAT:s3cr3t-value github.com=s3cr3t",
     "wifis:\n  w0:\n    password: |\n      s3cr3t-value\n      s3cr3t\n    dhcp4: true",
 ]
@@ -287,6 +306,7 @@ def test_what_is_no_secret_stays() -> None:
     for text in (
         "full_token=750080",
         "#new-token: 64, #cached-token: 0, token usage: 0.02",
+        "module.sig_enforce=1 keymap=de",
         "https://cache.nixos.org/ iommu.passthrough=1",
         "--max-total-tokens\x00750000",
         "MemTotal: 5 kB",

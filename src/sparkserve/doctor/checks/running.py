@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from sparkserve.doctor.check import RESTARTED, NotApplicable, Unknown, Verdict, check, want
+from sparkserve.doctor.redact import HIDDEN
 
 if TYPE_CHECKING:
     from sparkserve.doctor.node import Node
@@ -71,6 +72,8 @@ def arguments(n: Node) -> Verdict:
     if not lines:
         raise Unknown("no process of our unit shows the engine's command line")
     missing = min(([word for word in planned if word not in line] for line in lines), key=len)
+    if [word for word in missing if word not in n.facts.planned] and any(HIDDEN in line for line in lines):
+        raise Unknown("this bundle was made with another plan, and only words of that stay in a command line")
     found = f"without {' '.join(missing)}" if missing else "all of them"
     return want(not missing, expected="the plan's engine.args", found=found, where="/proc/*/cmdline")
 
