@@ -87,20 +87,27 @@ def run_selftest(*, as_json: bool) -> int:
 def collect(out: str, *, live: bool) -> int:
     """Write what all checks read of this host to a file, without secrets, for `--facts` elsewhere."""
     node = _node(None, None, live)
-    file = sys.stdout if out == "-" else _new(out)
-    judge(node, all_checks().values(), live=live)
-    found = bundle(node.facts) | {"plan": redact_value(node.planned), "checkout": node.checkout}
-    text = json.dumps(found, indent=1, sort_keys=True)
     if out == "-":
-        print(text)
+        print(_bundled(node, live))
         return 0
+    file = _new(out)
     try:
+        text = _bundled(node, live)
         with file:
             file.write(text + "\n")
-    except OSError as error:
-        raise Usage(f"{out}: {error.strerror}") from None
+    except BaseException as error:
+        Path(out).unlink()  # half a bundle is none, and the next try needs the name
+        if isinstance(error, OSError):
+            raise Usage(f"{out}: {error.strerror}") from None
+        raise
     print(f"{out} has {len(text) >> 10} KiB: sparkserve doctor --facts {out}")
     return 0
+
+
+def _bundled(node: Node, live: bool) -> str:
+    judge(node, all_checks().values(), live=live)
+    found = bundle(node.facts) | {"plan": redact_value(node.planned), "checkout": node.checkout}
+    return json.dumps(found, indent=1, sort_keys=True)
 
 
 def _new(out: str) -> TextIO:

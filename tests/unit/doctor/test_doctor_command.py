@@ -180,3 +180,13 @@ def test_a_bundle_is_a_new_file_of_its_owner_and_has_no_secret(tmp_path: Path) -
 
 def test_a_bundle_goes_to_stdout_too() -> None:
     assert json.loads(alone("collect", "-").stdout)["schema"] == "sparkserve.facts/1"
+
+
+def test_an_interrupted_bundle_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line, "judge", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        command_line.collect(str(tmp_path / "bundle.json"), live=False)
+    assert list(tmp_path.iterdir()) == []

@@ -90,7 +90,11 @@ def odd(tmp_path: Path, name: str) -> str:
 def test_what_is_no_file_of_json_is_refused_at_once(name: str, tmp_path: Path) -> None:
     path = odd(tmp_path, name)
     for option in ("--facts", "--plan"):
-        assert "no JSON" in refused(option, path) or name == "folder"
+        said = refused(option, path)
+        assert "no JSON" in said or name == "folder"
+        assert ("no regular file" in said) == (
+            name in ("zero", "fifo") or (name, option) == ("folder", "--facts")
+        )
     with pytest.raises(SparkserveError, match=r"PLAN\.SCHEMA"):
         load(Path(path))
 
