@@ -46,6 +46,7 @@ LOCAL: tuple[tuple[Any, ...], ...] = (
     ("efibootmgr",),
     ("ibv_devinfo",),
     ("apt-mark", "showhold"),
+    ("apt-config", "dump", "APT::Periodic::Unattended-Upgrade"),
     ("mokutil", "--sb-state"),
     ("sshd", "-T"),
     ("ss", "-ltnH"),

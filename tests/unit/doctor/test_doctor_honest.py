@@ -139,3 +139,19 @@ GOLDEN = sorted((Path(__file__).parents[2] / "golden").rglob("*.json"))
 def test_a_plan_of_ours_stays_whole_in_a_bundle(path: Path) -> None:
     plan = json.loads(path.read_text())
     assert redact_value(plan) == plan
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        (None, "unknown"),
+        ("", "pass"),
+        ('APT::Periodic::Unattended-Upgrade "0";', "pass"),
+        ("?", "unknown"),
+        ('APT::Periodic::Unattended-Upgrade "1";', "fail"),
+    ],
+)
+def test_updates_may_be_set_in_another_file(printed: str | None, expected: str) -> None:
+    asked = {"apt-config dump APT::Periodic::Unattended-Upgrade": printed} if printed is not None else {}
+    files = {"/etc/apt/apt.conf.d/20auto-upgrades": None}
+    assert status("KERNEL.HELD", files=files, commands={**asked, "apt-mark showhold": ""}) == expected

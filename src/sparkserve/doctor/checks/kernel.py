@@ -138,7 +138,11 @@ def next_kernel(n: Node) -> Verdict:
 )
 def held(n: Node) -> Verdict:
     where = "/etc/apt/apt.conf.d/20auto-upgrades"
-    text = n.text(where) if n.exists(where) else ""
+    if n.exists(where):
+        text = n.text(where)
+    else:  # any other file of apt may have the setting
+        where = "apt-config dump"
+        text = n.run("apt-config", "dump", "APT::Periodic::Unattended-Upgrade")
     if text.strip() and "APT::" not in text:
         raise Unknown(f"{where} has no settings of apt")
     switch = re.search(r'Unattended-Upgrade\s+"(\d+)"', text)
