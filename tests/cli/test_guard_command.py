@@ -72,14 +72,14 @@ def test_explain_says_floors_lines_and_the_rate(
     )
     assert "falls by 8000 MiB/s at most" in err
     code, out, _ = run(capsys, "explain", "--json")
-    assert json.loads(out) == {"fleet": "local-triangle", "guard": GUARD}
+    assert json.loads(out) == {"fleet": "local-triangle", "guards": {"spark-0": GUARD}}
 
 
 def test_explain_of_a_fleet_without_one(capsys: pytest.CaptureFixture[str], fleet: dict[str, Any]) -> None:
     fleet["guard"] = None
     code, out, err = run(capsys, "explain")
     assert (code, out) == (0, "")
-    assert "has no memory guard" in err
+    assert "No memory guard on spark-0" in err
 
 
 def test_show_says_what_was_left_and_the_last_kill(capsys: pytest.CaptureFixture[str], file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "sparkserve.cli.main", "host", *words]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.run(argv, env=env, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize("words", [[], ["prepare"], ["status"], ["activate"], ["deactivate"]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -65,5 +66,6 @@ def test_a_narrow_terminal_cuts_no_cell(
 def test_a_file_may_be_a_pipe_that_has_no_name() -> None:
     code = "import pathlib; from sparkserve.output import write_file"
     code += "; write_file(pathlib.Path('/dev/stdout'), 'x\\n')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "x\n"), done.stderr
