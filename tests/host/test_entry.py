@@ -93,7 +93,7 @@ def test_help_and_version_need_no_root_and_no_harness(clone: Clone) -> None:
 
 
 def test_the_doctor_needs_no_root_no_harness_and_no_nix(clone: Clone) -> None:
-    for name in ("__init__.py", "doctor"):
+    for name in ("__init__.py", "given.py", "doctor"):
         source, place = SOURCE / "src/sparkserve" / name, clone.path / "src/sparkserve" / name
         (shutil.copytree if source.is_dir() else shutil.copy)(source, place)
     code, out, err = clone.run("doctor", "selftest", under=NOBODY, PATH="/usr/bin:/bin")
