@@ -211,9 +211,15 @@ def test_interrupted_at_random_it_is_finished_or_undone(policy: Policy) -> None:
     sys.stderr.write(f"SPARKSERVE_SEED={seed}\n")
     choose = random.Random(seed)  # noqa: S311 - to be repeated
     node, killed = NODES[1], 0
+    lasts = {}
+    for what in ("deactivate", "activate"):
+        begin = time.monotonic()
+        attempt(policy.fleet, node, f"{policy.closures[node]}/bin/{what}")
+        lasts[what] = time.monotonic() - begin
     for _ in range(8):
-        program = policy.closures[node] / "bin" / choose.choice(["activate", "deactivate"])
-        seconds = choose.uniform(0.3, 2.5)
+        what = "deactivate" if policy.in_effect(node) else "activate"
+        seconds = choose.uniform(0.1, lasts[what])
+        program = policy.closures[node] / "bin" / what
         done = attempt(policy.fleet, node, f"timeout -s KILL {seconds:.2f} {program}")
         killed += done.returncode not in (0, 75)
         if choose.random() < 0.25:
