@@ -149,7 +149,7 @@ def start_front(engine: int, run: Path) -> tuple[subprocess.Popen[bytes], int]:
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = int(probe.getsockname()[1])
     (run / "group.json").write_text('{"state":"up","boot":"bench"}')
-    # Nice as its unit has it (nix/units.nix).
+    # Nice as its unit has it (modules/group-units.nix).
     argv = [
         "nice",
         "-n",

@@ -109,8 +109,9 @@ def copy(folder: Path) -> engine_copy.Copy:
         text = text.replace(f"port = {made.port}", f"port = {port + number}").rstrip().removesuffix("}") + end
         (path / f"hosts/{name}").mkdir(exist_ok=True)
         (path / f"hosts/{name}/fleet.nix").write_text(text)
-    units = path / "nix/units.nix"
-    units.write_text(re.sub(r'WatchdogSec = "\d+"', 'WatchdogSec = "3600"', units.read_text()))
+    for name in ("group-units", "guard"):
+        module = path / f"modules/{name}.nix"
+        module.write_text(re.sub(r'\bWatchdogSec = "\d+"', 'WatchdogSec = "3600"', module.read_text()))
     subprocess.run(["git", "add", "--all"], cwd=path, check=True)
     os.environ["SPARKSERVE_CHECKOUT"] = str(path)
     return engine_copy.Copy(path, port)
