@@ -95,7 +95,7 @@ def copy(folder: Path) -> engine_copy.Copy:
     if not port_file.exists():
         port_file.write_text(str(made.port))
     port = int(port_file.read_text())
-    patient = "\n  group.lostS = 3600;\n  group.canaryS = 3600;\n}\n"
+    patient = "\n  group.lostS = 3600;\n  group.canaryS = 3599;\n}\n"
     ends = {
         "local-single": "}\n",
         "local-triangle": patient,
