@@ -41,6 +41,8 @@ EXIT_CODES: dict[str, int] = {
     "DOCTOR.FAILED": 62,
     "FABRIC.CHECK": 63,
     "GUARD.STATE": 64,
+    "GATE.FAILED": 65,
+    "GATE.EVIDENCE": 66,
     "NODE.SAFETY": 70,
     "NODE.UNREACHABLE": 71,
     "NODE.COMMAND": 72,
@@ -49,6 +51,11 @@ EXIT_CODES: dict[str, int] = {
     "NODE.REBOOT": 75,
     "NODE.CLOSURE": 76,
     "NODE.FOREIGN": 77,
+    "BENCH.RESULT": 80,
+    "BENCH.FOREIGN": 81,
+    "BENCH.MEMORY": 82,
+    "BENCH.REGRESSION": 83,
+    "BENCH.REQUEST": 84,
 }
 
 

@@ -1,0 +1,1 @@
+"""Speed: measured in boots, compared in boots, reported with intervals."""

@@ -1,0 +1,1 @@
+"""Quality gates: each a file of `kinds`, its verdict an evidence file."""

@@ -1,0 +1,59 @@
+"""What a gate is given and what it gives. A file of `kinds` is a gate by being there, under its name.
+
+Such a module has `title` (what it proves, one line), `needs` (one line, what a model or endpoint must have),
+`cost_s` (seconds on two cores with SmolLM2: quick, whole) and `async def run(context) -> Outcome`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from sparkserve.client.client import Client
+    from sparkserve.gates.evidence import Evidence
+    from sparkserve.plan import Plan
+
+
+class CannotRunError(Exception):
+    """The gate has no verdict; the text says what is missing. A declared gate that cannot run has failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One endpoint under test. `seed` decides all that is random; `against` is what to compare with."""
+
+    client: Client
+    model: str
+    quick: bool
+    seed: int
+    plan: Plan | None = None
+    against: Evidence | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A verdict and its reasons. `measured` and `limits` share their names where one bounds the other.
+
+    `findings` is one line for each thing that is wrong, with where it was seen; `prompts` the sha256 of what
+    was sent, in order; `details` is JSON for whoever looks closer, and for `gate compare`.
+    """
+
+    passed: bool
+    summary: str
+    measured: dict[str, float | int | str | None]
+    limits: dict[str, float | int]
+    findings: tuple[str, ...] = ()
+    prompts: tuple[str, ...] = ()
+    details: Any = field(default=None)
+
+
+class Gate(Protocol):
+    """The module of a gate."""
+
+    title: str
+    needs: str
+    cost_s: tuple[int, int]
+
+    async def run(self, context: Context) -> Outcome:
+        """Ask, measure, judge. Raises CannotRunError."""

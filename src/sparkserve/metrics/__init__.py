@@ -1,0 +1,1 @@
+"""Counters: the engine's read, ours written, both in Prometheus' text form."""
