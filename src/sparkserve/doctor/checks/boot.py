@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     "The node boots into multi-user.target, or what the plan names: a desktop takes memory of the "
     "model's pool.",
     "warning",
-    "owen 4.2 #1, issues C12",
+    "owen, issues",
     fix="sudo systemctl set-default multi-user.target",
     on="spark",
 )
@@ -36,7 +36,7 @@ def target(n: Node) -> Verdict:
     "No splash on the kernel's command line: plymouth then holds the console, and boots waited 98 "
     "minutes for it.",
     "warning",
-    "owen 4.2 #9, owen 10 F6",
+    "owen",
     # For sh: on Ubuntu that is dash, which ends on what only bash knows, and each later update-grub with it.
     fix="printf '%s\\n' 'GRUB_CMDLINE_LINUX_DEFAULT=\"$(echo \" $GRUB_CMDLINE_LINUX_DEFAULT \" | "
     'sed "s/ splash / /g")"\' | sudo tee -a /etc/default/grub.d/95-local.cfg && sudo update-grub, '
@@ -56,7 +56,7 @@ def splash(n: Node) -> Verdict:
     "BOOT.ORDER",
     "The firmware starts the installed system first: a network entry before it costs a minute of each boot.",
     "warning",
-    "owen 4.2 #3, owen 2.4",
+    "owen",
     fix="sudo efibootmgr --bootorder with the number of the ubuntu entry first, then the others",
     on="spark",
 )
@@ -84,7 +84,7 @@ def _without(order: str, number: str) -> list[str]:
     "BOOT.NEXT_ENTRY",
     "No one-time GRUB entry waits: the next boot, which may be a power cut, would start another kernel.",
     "warning",
-    "owen 10 F13, owen 4.2 #21",
+    "owen",
     fix="sudo grub-editenv - unset next_entry",
     on="spark",
 )
@@ -101,7 +101,7 @@ def next_entry(n: Node) -> Verdict:
     "BOOT.PLYMOUTH",
     "Waiting for the boot splash to end has a limit of at most 40 s.",
     "warning",
-    "owen 2.5, owen 10 F6",
+    "owen",
     fix="sudo systemctl edit plymouth-quit-wait.service, and write: [Service] TimeoutStartSec=40",
     on="spark",
 )

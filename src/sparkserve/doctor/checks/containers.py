@@ -34,7 +34,7 @@ def _containers(n: Node) -> list[tuple[str, str, bool]]:
     "No container of an engine starts by itself: after a power cut one rank comes back alone and "
     "takes the memory.",
     "error",
-    "issues A01, mia 10 L39",
+    "issues, mia",
     fix="docker update --restart=no NAME",
 )
 def restart(n: Node) -> Verdict:
@@ -49,7 +49,7 @@ def restart(n: Node) -> Verdict:
     "CONTAINER.RUNNING",
     "No container of another engine runs: an old head answers a new worker on the same port.",
     "error",
-    "issues A03, mia 10 L29",
+    "issues, mia",
     fix="docker stop NAME, on every node",
 )
 def running(n: Node) -> Verdict:

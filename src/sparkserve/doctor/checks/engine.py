@@ -28,7 +28,7 @@ def _left_out(names: str) -> str:
     "ENGINE.EXPANDABLE",
     "The allocator has no expandable segments: with them every prefill above 64 tokens gave NaN.",
     "error",
-    "issues C07, mia 10 E6, knapcio 8.3",
+    "issues, mia, knapcio",
     fix=_left_out("PYTORCH_CUDA_ALLOC_CONF"),
 )
 def expandable(n: Node) -> Verdict:
@@ -41,7 +41,7 @@ def expandable(n: Node) -> Verdict:
     "ENGINE.JOBS",
     "At most two kernels are compiled at a time: 22 compilers beside a load reset all four nodes.",
     "error",
-    "issues A09",
+    "issues",
     fix=f"memory.compileJobs = 2 or 1 in fleet.nix, and no MAX_JOBS in engine.env, {RESTARTED}",
 )
 def jobs(n: Node) -> Verdict:
@@ -53,7 +53,7 @@ def jobs(n: Node) -> Verdict:
     "ENGINE.NCCL_BUFFERS",
     "NCCL's buffers of all channels are at most 16 MiB: the default pins 4.7 GiB of the pool on each node.",
     "warning",
-    "issues C05, mia 7.3",
+    "issues, mia",
     fix=_left_out("NCCL_BUFFSIZE and NCCL_MAX_NCHANNELS"),
 )
 def nccl_buffers(n: Node) -> Verdict:
@@ -70,7 +70,7 @@ def nccl_buffers(n: Node) -> Verdict:
     "ENGINE.GID_EMPTY",
     "NCCL_IB_GID_INDEX is not the empty text: that means index 0, a link-local address.",
     "error",
-    "issues B02",
+    "issues",
     fix=_left_out("NCCL_IB_GID_INDEX"),
 )
 def gid_empty(n: Node) -> Verdict:
@@ -83,7 +83,7 @@ def gid_empty(n: Node) -> Verdict:
     "ENGINE.SOCKET_NAMES",
     "gloo and NCCL are told this node's own management interface: else gloo takes loopback and waits.",
     "error",
-    "issues A06",
+    "issues",
     fix="take the *_SOCKET_IFNAME out of engine.env in fleet.nix: the plan knows each node's interface",
 )
 def socket_names(n: Node) -> Verdict:
@@ -100,7 +100,7 @@ def socket_names(n: Node) -> Verdict:
     "ENGINE.HCAS",
     "NCCL is given the RDMA device of every stripe: one function alone is half of a cable.",
     "error",
-    "issues B07, knapcio 8.2",
+    "issues, knapcio",
     fix=_left_out("NCCL_IB_HCA"),
     on="spark",
 )
@@ -123,7 +123,7 @@ def hcas(n: Node) -> Verdict:
     "In a ring every rank uses NCCL's ring only, with the NCCL that skips trees: opposite nodes have "
     "no path.",
     "error",
-    "issues B04, mia 5.13, knapcio 5.2",
+    "issues, mia, knapcio",
     fix=f'fleet.topology = "ring" and no NCCL_ALGO in engine.env of fleet.nix, {RESTARTED}',
 )
 def ring(n: Node) -> Verdict:
@@ -140,7 +140,7 @@ def ring(n: Node) -> Verdict:
     "ENGINE.CHUNK",
     "Scores of a prefill are planned with at most 16 GiB: 14 bytes x chunk x context, or parts of 2 GiB.",
     "error",
-    "issues C03, mia 7.2, mia 10 M2",
+    "issues, mia",
     fix="a smaller engine.prefillChunk, or engine.chunkedIndexer for an engine that has it, in fleet.nix",
 )
 def chunk(n: Node) -> Verdict:
@@ -153,7 +153,7 @@ def chunk(n: Node) -> Verdict:
     "ENGINE.SHM",
     "The engine's /dev/shm is at most 16 GiB: it is part of the one pool.",
     "warning",
-    "issues C06",
+    "issues",
     fix=f"engine.shmMiB = 16384 or less in fleet.nix, {RESTARTED}",
 )
 def shm(n: Node) -> Verdict:
@@ -167,7 +167,7 @@ def shm(n: Node) -> Verdict:
     "ENGINE.PORTS",
     "No port of the group is one that the kernel gives to outgoing connections.",
     "error",
-    "owen 10 F36",
+    "owen",
     fix="choose ports below net.ipv4.ip_local_port_range: group.rendezvousPort and the others in fleet.nix",
 )
 def ports(n: Node) -> Verdict:

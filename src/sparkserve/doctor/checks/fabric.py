@@ -31,7 +31,7 @@ def _there(n: Node) -> list[dict[str, object]]:
     "FABRIC.LINK",
     "Every interface of a cable exists and has a carrier.",
     "error",
-    "mia 5.13, issues B11",
+    "mia, issues",
     fix="look at both ends of the cable with ip link; reseat it; sudo ip link set INTERFACE up",
 )
 def link(n: Node) -> Verdict:
@@ -54,7 +54,7 @@ def link(n: Node) -> Verdict:
     "FABRIC.ADDRESS",
     "Every interface of a cable has the plan's address and prefix.",
     "error",
-    "issues B11, owen 3.3",
+    "issues, owen",
     fix=APPLY,
 )
 def address(n: Node) -> Verdict:
@@ -72,7 +72,7 @@ def address(n: Node) -> Verdict:
     "FABRIC.MTU",
     "Every interface of a cable has the plan's MTU: a firmware update puts one end back to 1500.",
     "error",
-    "issues B11, issues B07, owen 3.3",
+    "issues, owen",
     fix=APPLY,
 )
 def mtu(n: Node) -> Verdict:
@@ -86,7 +86,7 @@ def mtu(n: Node) -> Verdict:
     "FABRIC.SPEED",
     "Every cable runs at 200 Gbit/s: one that trained down halves all collectives and says nothing.",
     "warning",
-    "issues B07, owen 3.1",
+    "issues, owen",
     fix="reseat the cable at both ends; sudo ethtool shows what each end offers",
     on="spark",
 )
@@ -100,7 +100,7 @@ def speed(n: Node) -> Verdict:
     "FABRIC.PCIE",
     "Every function of the network card has PCIe Gen5 with four lanes: together they carry one cable.",
     "warning",
-    "issues B07, issues B12, owen 3.1",
+    "issues, owen",
     fix="stop the group, pull AC power and the cables of this node and its peers for a minute",
     on="spark",
 )
@@ -119,7 +119,7 @@ def pcie(n: Node) -> Verdict:
     "No cable has lost its carrier often since boot: 1300 flaps were a bad cable that RDMA still "
     "called ACTIVE.",
     "warning",
-    "knapcio 8.2",
+    "knapcio",
     fix="reseat the cable at both ends, then replace it; the count begins again at a reboot",
     on="spark",
 )
@@ -133,7 +133,7 @@ def flaps(n: Node) -> Verdict:
     "FABRIC.STRIPES",
     "Every cable has both of its port's functions in the plan: with one only, half of its speed is used.",
     "error",
-    "issues B07, knapcio 8.2",
+    "issues, knapcio",
     fix="run ./sparkserve fleet plan: each cable needs stripes 0 and 1 (enp1s0* and enP2p1s0*)",
     on="spark",
 )
@@ -149,7 +149,7 @@ def stripes(n: Node) -> Verdict:
     "FABRIC.IPV6",
     "Interfaces of cables have no IPv6 address: each one takes a place in the GID table, and indices move.",
     "warning",
-    "owen 3.3, issues B02",
+    "owen, issues",
     fix="link-local: [] for these interfaces in /etc/netplan, then " + APPLY,
     on="spark",
 )
@@ -163,7 +163,7 @@ def ipv6(n: Node) -> Verdict:
     "FABRIC.MANAGEMENT",
     "The management interface has the plan's address: ssh, the group's control and gloo use it.",
     "error",
-    "owen 3.5, issues A06",
+    "owen, issues",
     fix="ip addr show; put the address on the interface in /etc/netplan, or correct fleet.nodes in fleet.nix",
 )
 def management(n: Node) -> Verdict:
@@ -180,7 +180,7 @@ def management(n: Node) -> Verdict:
     "FABRIC.SUBNET",
     "No other interface has an address in the subnet of a cable: packets would leave by the wrong one.",
     "error",
-    "owen 3.5",
+    "owen",
     fix="ip addr show; give the other interface (often Wi-Fi or a bridge of docker) another network",
 )
 def subnet(n: Node) -> Verdict:
@@ -201,7 +201,7 @@ def subnet(n: Node) -> Verdict:
     "FABRIC.PERSISTENT",
     "The addresses of cables are in /etc: what NetworkManager keeps in /run is gone after a reboot.",
     "warning",
-    "issues B11",
+    "issues",
     fix="write them into /etc/netplan/40-cx7.yaml (./sparkserve fleet plan shows them), then " + APPLY,
     on="spark",
 )
@@ -224,7 +224,7 @@ def persistent(n: Node) -> Verdict:
     "FABRIC.OWNER",
     "No interface of a cable has a connection of NetworkManager's own: netplan's count after a reboot.",
     "warning",
-    "issues B11",
+    "issues",
     fix="sudo nmcli connection delete the one that is named; then " + APPLY,
     on="spark",
 )
@@ -250,7 +250,7 @@ def owner(n: Node) -> Verdict:
     "FABRIC.ROUTE",
     "Packets to a peer's cable address leave by that cable.",
     "error",
-    "owen 3.3, issues B24",
+    "owen, issues",
     fix="ip route; remove the route that is more exact than the cable's subnet, or the second "
     "interface in it",
 )
@@ -269,7 +269,7 @@ def route(n: Node) -> Verdict:
     "No peer's cable address has a failed ARP entry: RoCE does not wait for one (RETRY_EXC_ERR at "
     "first use).",
     "warning",
-    "issues B22, issues B21",
+    "issues",
     fix="ping the address once from this node; if that fails, look at the peer's link, address and firewall",
 )
 def neighbour(n: Node) -> Verdict:
@@ -289,7 +289,7 @@ def neighbour(n: Node) -> Verdict:
     "FABRIC.PING",
     "Every peer answers a whole packet of the plan's MTU over every stripe.",
     "error",
-    "owen 3.3, issues B11, issues B22",
+    "owen, issues",
     fix="compare MTU and address of both ends (sparkserve doctor there too); a part of the answers "
     "is a bad cable",
     live=True,

@@ -51,7 +51,7 @@ def _same(n: Node, question: str, here: str, what: str) -> Verdict:
     "FLEET.SSH",
     "Every other node can be logged in to without a question, and is the one that was there before.",
     "error",
-    "mia 10 L18, mia 5.5 #10, owen 2.1",
+    "mia, owen",
     fix="ssh ADDRESS true shows the reason; ssh-copy-id ADDRESS brings the key there",
     live=True,
 )
@@ -70,7 +70,7 @@ def ssh(n: Node) -> Verdict:
     "FLEET.KERNEL",
     "All nodes run one kernel.",
     "error",
-    "owen 4.2 #23",
+    "owen",
     fix=f"set kernel.release in fleet.nix, {RESTARTED}, and reboot the nodes one at a time",
     live=True,
 )
@@ -82,7 +82,7 @@ def kernel(n: Node) -> Verdict:
     "FLEET.PAGES",
     "All nodes have one page size.",
     "error",
-    "owen 4.2 #23",
+    "owen",
     fix="boot the same kernel on all nodes",
     live=True,
 )
@@ -94,7 +94,7 @@ def pages(n: Node) -> Verdict:
     "FLEET.DRIVER",
     "All nodes have one GPU driver loaded.",
     "error",
-    "owen 4.2 #23, mia 10 L32",
+    "owen, mia",
     fix="sudo apt install the same driver on all nodes, then reboot them with the group stopped",
     on="spark",
     live=True,
@@ -107,7 +107,7 @@ def driver(n: Node) -> Verdict:
     "FLEET.THP",
     "Transparent huge pages are set alike on all nodes.",
     "warning",
-    "owen 4.2 #23",
+    "owen",
     fix="set it alike in a unit at boot, or in the kernel's arguments, on all nodes",
     on="spark",
     live=True,
@@ -121,7 +121,7 @@ def thp(n: Node) -> Verdict:
     "FLEET.SECURE_BOOT",
     "Secure Boot is on, or off, on all nodes: a module signed for one does not load on another.",
     "warning",
-    "owen 4.2 #23, owen 2.1",
+    "owen",
     fix="change it in the firmware of the node that differs",
     on="spark",
     live=True,
@@ -134,7 +134,7 @@ def secure_boot(n: Node) -> Verdict:
     "FLEET.PROFILE",
     "Every other node is set to a closure that is there.",
     "error",
-    "issues A01, issues H06",
+    "issues",
     fix="./sparkserve up: it brings the closure to every node that lacks it",
     live=True,
 )
@@ -155,7 +155,7 @@ def profile(n: Node) -> Verdict:
     "All nodes are set to one fleet id: with another build or plan on one rank a group hangs, or "
     "answers wrongly.",
     "error",
-    "mia 10 L32, issues A01, issues G01",
+    "mia, issues",
     fix="./sparkserve up: it brings the same closures to all nodes",
     live=True,
 )
@@ -174,7 +174,7 @@ def fleet_id(n: Node) -> Verdict:
     "Clocks of nodes differ by less than 30 s: logs of a fault on several nodes cannot be read "
     "together else.",
     "warning",
-    "issues I11, ours",
+    "issues, ours",
     fix="sudo timedatectl set-ntp true, on the node that differs",
     live=True,
 )

@@ -47,7 +47,7 @@ def _apps(n: Node) -> list[tuple[int, str]]:
     "GPU.PRESENT",
     "nvidia-smi shows a GB10.",
     "error",
-    "mia 5.5 #2",
+    "mia",
     fix="sudo dmesg | grep -i nvidia; sudo apt install --reinstall the driver's packages, then reboot",
     on="spark",
 )
@@ -62,7 +62,7 @@ def present(n: Node) -> Verdict:
     "With an engine on it the GPU's clock is 1000 MHz or more: a power latch holds it at 500 to 720, "
     "45 % slower.",
     "error",
-    "owen 4.2 #16, owen 10 F7, mia 10 L42",
+    "owen, mia",
     fix="./sparkserve down; pull the AC plug of this node for a minute: a reboot and nvidia-smi -lgc "
     "do nothing",
     on="spark",
@@ -79,7 +79,7 @@ def clock(n: Node) -> Verdict:
     "GPU.THERMAL",
     "No thermal slowdown is active.",
     "error",
-    "owen 10 F24",
+    "owen",
     fix="free the air inlets, raise the fans' floor; no measurement counts until it is gone",
     on="spark",
 )
@@ -96,7 +96,7 @@ def thermal(n: Node) -> Verdict:
     "GPU.HEAT",
     "The hottest sensor of the board is below 98 C.",
     "error",
-    "owen 8 MemoryWatch",
+    "owen",
     fix="./sparkserve down until it has cooled; free the air inlets, look at the fans",
     on="spark",
 )
@@ -114,7 +114,7 @@ def heat(n: Node) -> Verdict:
     "The driver's library is of the version of the loaded module: an update without a reboot breaks "
     "every start.",
     "error",
-    "issues G08",
+    "issues",
     fix="sudo systemctl reboot, with the group stopped (./sparkserve down)",
     on="spark",
 )
@@ -129,7 +129,7 @@ def library(n: Node) -> Verdict:
     "GPU.DRIVER",
     "The driver begins with the version that the plan names.",
     "error",
-    "owen 2.1, owen 4.2 #22",
+    "owen",
     fix="sudo apt install the driver of that version, or set kernel.driver in fleet.nix to what runs",
     on="spark",
 )
@@ -147,7 +147,7 @@ def driver(n: Node) -> Verdict:
     "Nothing but our engine computes on the GPU: its memory is missing, and a start fails or freezes "
     "the host.",
     "error",
-    "mia 5.5 #9, mia 10 L29, issues C10",
+    "mia, issues",
     fix="look at the processes with ps, and end them the way they were started",
     on="spark",
 )
@@ -163,7 +163,7 @@ def busy(n: Node) -> Verdict:
     "GPU.POLLING",
     "Nobody polls nvidia-smi faster than every 10 s: every 2 s on all nodes costs 0.6 ms of each step.",
     "warning",
-    "issues F07, mia 9",
+    "issues, mia",
     fix="end that process, or give it --loop=10",
     on="spark",
 )
@@ -184,7 +184,7 @@ def polling(n: Node) -> Verdict:
     "nvidia_drm runs with modeset: without it the card cannot give its display memory back, nor show "
     "a console.",
     "info",
-    "owen 4.2 #4",
+    "owen",
     fix=DRM_OPTION,
     on="spark",
 )
@@ -198,7 +198,7 @@ def modeset(n: Node) -> Verdict:
     "GPU.FBDEV",
     "nvidia_drm runs with fbdev: else the text console stays on the firmware's framebuffer.",
     "info",
-    "owen 4.2 #5",
+    "owen",
     fix="remove fbdev=0 from /etc/modprobe.d, sudo update-initramfs -u, reboot with the group stopped",
     on="spark",
 )
@@ -212,7 +212,7 @@ def fbdev(n: Node) -> Verdict:
     "GPU.CARD",
     "A DRM card belongs to the GPU: on a node that booted with a screen the firmware's may be the first.",
     "info",
-    "owen 4.2 #6, owen 10 F34",
+    "owen",
     fix="ls -l /dev/dri/by-path; sudo modprobe nvidia-drm modeset=1",
     on="spark",
 )
@@ -227,7 +227,7 @@ def card(n: Node) -> Verdict:
     "GPU.DRM_MASTER",
     "No program is DRM master: it would hold the text console, which then looks frozen.",
     "warning",
-    "owen 4.2 #7, owen 10 F35",
+    "owen",
     fix="stop or restart the named process; a display manager: sudo systemctl disable --now display-manager",
     on="spark",
 )
@@ -253,7 +253,7 @@ def drm_master(n: Node) -> Verdict:
     "GPU.FAN",
     "Where the fan control of dgx-spark-fan-control is installed, its cooling device is there.",
     "warning",
-    "owen 4.2 #12",
+    "owen",
     fix="sudo dkms autoinstall && sudo modprobe dgx_ec_fan; with Secure Boot enrol its key (mokutil "
     "--import)",
     on="spark",

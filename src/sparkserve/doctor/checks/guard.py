@@ -31,7 +31,7 @@ def _state(n: Node) -> dict[str, Any]:
     "MEMORY.GUARD",
     "The memory guard runs while an engine runs: without it a full pool freezes the host.",
     "error",
-    "owen 5.3, owen 10 F2 F4",
+    "owen",
     fix="./sparkserve down, then ./sparkserve up: a group starts with its guards",
 )
 def guard(n: Node) -> Verdict:
@@ -47,7 +47,7 @@ def guard(n: Node) -> Verdict:
     "MEMORY.GUARD_REACH",
     "The guard sees the cgroup of the engine that runs: else it could kill nothing.",
     "error",
-    "owen 10 F3",
+    "owen",
     fix="./sparkserve down, then ./sparkserve up; if it stays: journalctl -b -u sparkserve-guard",
 )
 def reach(n: Node) -> Verdict:
@@ -61,7 +61,7 @@ def reach(n: Node) -> Verdict:
     "MEMORY.GUARD_LACKS",
     "The guard got all it asked the kernel for: locked memory, priority, protection from the OOM killer.",
     "warning",
-    "owen 5.3",
+    "owen",
     fix="journalctl -b -u sparkserve-guard; sudo systemctl cat sparkserve-guard shows what took the "
     "right away",
 )
@@ -74,7 +74,7 @@ def lacks(n: Node) -> Verdict:
     "MEMORY.GUARD_KILLED",
     "The guard has not had to kill an engine since boot.",
     "warning",
-    "owen 10 F1, issues C01",
+    "owen, issues",
     fix="./sparkserve memory explain; then less KV, a smaller prefill chunk or a shorter context in "
     "fleet.nix",
 )
@@ -94,7 +94,7 @@ def killed(n: Node) -> Verdict:
     "MEMORY.LOW_WATER",
     "The lowest memory with this engine was 1 GiB or more above the guard's floor.",
     "warning",
-    "owen 5.3, issues C18",
+    "owen, issues",
     fix="./sparkserve memory explain; then a smaller prefill chunk or less KV in fleet.nix, before "
     "it is killed",
 )

@@ -26,7 +26,7 @@ def _argument(words: str) -> str:
     "KERNEL.KHO",
     "A kernel from 7.0 on runs with kho=off: kexec handover leaves memory that RDMA cannot pin (ENOMEM).",
     "error",
-    "owen 2.4, issues B03",
+    "owen, issues",
     fix=_argument("kho=off"),
     on="spark",
 )
@@ -44,7 +44,7 @@ def kho(n: Node) -> Verdict:
     "KERNEL.CMA",
     "CmaFree is not above CmaTotal, which shows memory that kexec handover took and nothing can pin.",
     "error",
-    "issues B03",
+    "issues",
     fix=_argument("kho=off"),
     on="spark",
 )
@@ -58,7 +58,7 @@ def cma(n: Node) -> Verdict:
     "KERNEL.RELEASE",
     "The running kernel is the one that the plan names.",
     "error",
-    "owen 2.3, owen 4.2 #22",
+    "owen",
     fix="sudo update-grub && sudo systemctl reboot; install linux-image-RELEASE first if it is not there",
 )
 def release(n: Node) -> Verdict:
@@ -75,7 +75,7 @@ def release(n: Node) -> Verdict:
     "KERNEL.PAGE_SIZE",
     "Pages have the size that the plan counts with.",
     "error",
-    "owen 2.3, owen 4.2 #22",
+    "owen",
     fix="boot the kernel of the plan, or set kernel.pageSizeKiB in fleet.nix to what runs",
 )
 def page_size(n: Node) -> Verdict:
@@ -90,7 +90,7 @@ def page_size(n: Node) -> Verdict:
     "KERNEL.DRIVER_64K",
     "A kernel with 64 KiB pages has driver 580: later ones fault below 4 GiB borders.",
     "error",
-    "issues C16, owen 9",
+    "issues, owen",
     fix="sudo apt install linux-modules-nvidia-580-open-$(uname -r), or boot a kernel with 4 KiB pages",
     on="spark",
 )
@@ -104,7 +104,7 @@ def driver_64k(n: Node) -> Verdict:
     "KERNEL.SAVER",
     "A kernel with 64 KiB pages packs the GPU's page tables: unpacked they take 3 GiB.",
     "error",
-    "owen 2.3, owen 10 F11 F12",
+    "owen",
     fix="install dgx-spark-memory-saver, rebuild the initramfs and reboot, or boot a kernel with 4 KiB pages",
     on="spark",
 )
@@ -119,7 +119,7 @@ def saver(n: Node) -> Verdict:
     "KERNEL.NEXT",
     "The kernel that boots next is the one that runs: an update shows only weeks later, at a power cut.",
     "warning",
-    "issues H13, issues B03",
+    "issues",
     fix=f"set kernel.release in fleet.nix, {RESTARTED}; or reboot now to meet the new kernel while you look",
     on="spark",
 )
@@ -132,7 +132,7 @@ def next_kernel(n: Node) -> Verdict:
     "KERNEL.HELD",
     "Nothing updates the kernel by itself: its packages are held, or unattended upgrades are off.",
     "warning",
-    "issues H13, issues B03",
+    "issues",
     fix="sudo apt-mark hold $(dpkg-query -W -f '${Package} ' 'linux-*nvidia*')",
     on="spark",
 )
@@ -157,7 +157,7 @@ def held(n: Node) -> Verdict:
     "KERNEL.ARGUMENTS",
     "Every kernel argument of the plan is on the command line that runs.",
     "error",
-    "issue 4 item 2, owen 2.4",
+    "ours, owen",
     fix=f"sudo update-grub && sudo systemctl reboot, {STOPPED}",
 )
 def arguments(n: Node) -> Verdict:
@@ -179,7 +179,7 @@ NOT_ZERO = ("vm.watermark_boost_factor", "vm.panic_on_oom")
     "KERNEL.SYSCTLS",
     "Every sysctl of the plan has its value in /proc/sys.",
     "error",
-    "issue 4 item 2, owen 2.4",
+    "ours, owen",
     fix="sudo sysctl --system; if a value comes back, another file in /etc/sysctl.d sorts after ours",
 )
 def sysctls(n: Node) -> Verdict:
@@ -210,7 +210,7 @@ def _panic(seconds: int, oops: int) -> str:
     "KERNEL.PANIC",
     "A kernel that oopses reboots, after 30 s or what the plan says: a node that hangs stays away for ever.",
     "warning",
-    "owen 2.5, issues B20",
+    "owen, issues",
     fix=_panic(30, 1),
     on="spark",
 )
@@ -235,7 +235,7 @@ def panic(n: Node) -> Verdict:
     "KERNEL.WIFI",
     "The Wi-Fi driver mt7925e is not loaded: its reset path oopses and takes the network stack with it.",
     "warning",
-    "issues B20",
+    "issues",
     fix="echo 'blacklist mt7925e' | sudo tee /etc/modprobe.d/zz-wifi.conf && sudo modprobe -r mt7925e",
     on="spark",
 )
@@ -250,7 +250,7 @@ def wifi(n: Node) -> Verdict:
     "KERNEL.GOVERNOR",
     "Every core's frequency governor is performance.",
     "warning",
-    "owen 2.4",
+    "owen",
     fix="sudo cpupower frequency-set -g performance (package linux-tools of the running kernel)",
     on="spark",
 )
@@ -280,7 +280,7 @@ def _log(n: Node, pattern: str) -> str | None:
     "The kernel log has no fatal PCIe error: the network card is then gone, and a restart does not "
     "bring it back.",
     "error",
-    "issues B19",
+    "issues",
     fix="stop the group, remove AC power of this node for a minute; a second time is a case for the maker",
     on="spark",
 )
@@ -293,7 +293,7 @@ def aer(n: Node) -> Verdict:
     "KERNEL.NO_MEMORY",
     "The driver has not run out of memory since boot: the host is near a freeze without any OOM kill.",
     "error",
-    "issues C01, mia 7.4",
+    "issues, mia",
     fix="./sparkserve down, then sudo systemctl reboot; then less KV (engine.kvTokens) in fleet.nix",
     on="spark",
 )

@@ -23,7 +23,7 @@ def gib(kib: int) -> str:
     "MEMORY.TOTAL",
     "The kernel has all memory of a Spark, 121.7 GiB: a driver option file left one node with 62.",
     "error",
-    "issues A18, mia 10 M8",
+    "issues, mia",
     fix="grep -r nvidia /etc/modprobe.d; move the file with the option away, sudo update-initramfs "
     "-u, reboot",
     on="spark",
@@ -37,7 +37,7 @@ def total(n: Node) -> Verdict:
     "MEMORY.WATERMARK",
     "vm.watermark_boost_factor is 0: a boost hides up to 0.87 GiB from MemAvailable, which the guard reads.",
     "error",
-    "owen 2.4",
+    "owen",
     fix="sudo sysctl vm.watermark_boost_factor=0, and the same line in /etc/sysctl.d/90-watermark-boost.conf",
     on="spark",
 )
@@ -50,7 +50,7 @@ def watermark(n: Node) -> Verdict:
     "MEMORY.MIN_FREE",
     "vm.min_free_kbytes is not raised: what it keeps is missing in the free memory that the engine checks.",
     "warning",
-    "issues C04, owen 2.4",
+    "issues, owen",
     fix="remove vm.min_free_kbytes from /etc/sysctl.d and reboot; against fragmentation compact "
     "before a load",
     on="spark",
@@ -66,7 +66,7 @@ def min_free(n: Node) -> Verdict:
     "With 64 KiB pages vm.min_free_kbytes is 45166, what 4 KiB pages have: the kernel's own choice "
     "takes far more.",
     "warning",
-    "owen 2.3, owen 4.2 #21",
+    "owen",
     fix="sudo sysctl vm.min_free_kbytes=45166, and the same line in /etc/sysctl.d/90-min-free.conf",
     on="spark",
 )
@@ -80,7 +80,7 @@ def min_free_64k(n: Node) -> Verdict:
     "MEMORY.THP_64K",
     "With 64 KiB pages transparent huge pages are off: one is then 512 MiB.",
     "warning",
-    "owen 2.3, owen 4.2 #21",
+    "owen",
     fix="echo never | sudo tee /sys/kernel/mm/transparent_hugepage/enabled, and the same in a unit at boot",
     on="spark",
 )
@@ -97,7 +97,7 @@ def thp_64k(n: Node) -> Verdict:
     "MEMORY.PANIC_ON_OOM",
     "vm.panic_on_oom is 0: an OOM kill of one process must not take the node, and its logs, down.",
     "warning",
-    "owen 2.5",
+    "owen",
     fix="sudo sysctl vm.panic_on_oom=0, and remove it from /etc/sysctl.d",
 )
 def panic_on_oom(n: Node) -> Verdict:
@@ -109,7 +109,7 @@ def panic_on_oom(n: Node) -> Verdict:
     "MEMORY.SWAP",
     "Swap is off or at most 16 GiB: a node that swaps answers nobody, and MemAvailable says there is room.",
     "warning",
-    "issues C01, owen 2.3",
+    "issues, owen",
     fix='sudo swapoff -a, and noauto in its line of /etc/fstab; memory.swap = "off" in fleet.nix keeps it so',
     on="spark",
 )
@@ -122,7 +122,7 @@ def swap(n: Node) -> Verdict:
     "MEMORY.SWAP_PAGES",
     "The swap file in use was made for the running page size: its header is not the same for 4 and 64 KiB.",
     "warning",
-    "owen 2.3",
+    "owen",
     fix="sudo swapoff /swap.img; use a second file /swap-64k.img, made with mkswap under the 64 KiB kernel",
     on="spark",
 )
@@ -141,7 +141,7 @@ def swap_pages(n: Node) -> Verdict:
     "MEMORY.FRAGMENTED",
     "There are free blocks of 4 MiB: without one the driver's allocations fail with gigabytes free.",
     "warning",
-    "issues C04, mia 10 M5",
+    "issues, mia",
     fix="./sparkserve down, then sudo sh -c 'sync; echo 1 >/proc/sys/vm/drop_caches; "
     "echo 1 >/proc/sys/vm/compact_memory'",
     on="spark",
@@ -161,7 +161,7 @@ def fragmented(n: Node) -> Verdict:
     "Before a start the page cache holds less than 20 GiB: CUDA counts it as used, and loads failed "
     "at 73 to 97 %.",
     "warning",
-    "issues C02, mia 10 M6",
+    "issues, mia",
     fix="sudo sh -c 'sync; echo 1 >/proc/sys/vm/drop_caches'",
     on="spark",
 )
@@ -175,7 +175,7 @@ def cache(n: Node) -> Verdict:
     "MEMORY.HELD",
     "Without an engine at least 100 GiB are available: a dead one can leave 33 GiB behind.",
     "error",
-    "issues C10, issues C13",
+    "issues",
     fix="wait two minutes and ask again; then look for what is left (sudo ps -eo pid,rss,args --sort "
     "-rss | head), "
     "else sudo systemctl reboot",
@@ -191,7 +191,7 @@ def held(n: Node) -> Verdict:
     "MEMORY.FLOOR",
     "While the engine serves, MemAvailable is above the guard's floor, 3 GiB without a plan.",
     "error",
-    "owen 5.3, issues C18",
+    "owen, issues",
     fix="send this node fewer and shorter requests now; then a smaller engine.kvTokens in fleet.nix",
     on="spark",
 )
@@ -206,7 +206,7 @@ def floor(n: Node) -> Verdict:
     "Shared memory takes at most 16 GiB: it is locked, it is in no budget, and 64 GiB of it switched "
     "a node off.",
     "warning",
-    "issues C05, issues C06, issues C13",
+    "issues",
     fix="df -h /dev/shm; remove what no process uses; NCCL_BUFFSIZE and NCCL_MAX_NCHANNELS have NCCL's part"
     " (./sparkserve doctor explain ENGINE.NCCL_BUFFERS)",
     on="spark",

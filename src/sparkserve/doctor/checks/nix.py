@@ -21,7 +21,7 @@ PROFILE = "/nix/var/nix/profiles/sparkserve"
     "NIX.INSTALLED",
     "Nix is installed where ssh and sudo look for it: a closure is copied with the node's own Nix.",
     "error",
-    "issue 4 item 3, owen 2.1",
+    "ours, owen",
     fix="sudo ./sparkserve host prepare --apply",
 )
 def installed(n: Node) -> Verdict:
@@ -34,7 +34,7 @@ def installed(n: Node) -> Verdict:
     "NIX.STORE",
     "The folder of the Nix store is there.",
     "error",
-    "issue 4 item 3",
+    "ours",
     fix="sudo apt install --reinstall nix-bin nix-setup-systemd; look whether a mount hides /nix",
 )
 def store(n: Node) -> Verdict:
@@ -46,7 +46,7 @@ def store(n: Node) -> Verdict:
     "NIX.PROFILE",
     "The node's profile leads to a closure that is there: a collected one breaks the next start only.",
     "error",
-    "issues H04, issue 4 item 2",
+    "issues, ours",
     fix="./sparkserve up (it copies and sets the closure again), or nix-env --rollback -p " + PROFILE,
 )
 def profile(n: Node) -> Verdict:
@@ -62,7 +62,7 @@ def profile(n: Node) -> Verdict:
     "NIX.RUNNING",
     "The supervisor runs the closure that the profile is set to: else a reboot starts something else.",
     "warning",
-    "issues H04, issues H13",
+    "issues",
     fix="./sparkserve down, then ./sparkserve up: a new closure counts from the next start of the group",
 )
 def running(n: Node) -> Verdict:
@@ -79,7 +79,7 @@ def running(n: Node) -> Verdict:
     "NIX.NODE",
     "The closure is this host's: another node's has other addresses and another rank.",
     "error",
-    "issue 4 item 2, owen 4.2 #23",
+    "ours, owen",
     fix="./sparkserve up, which brings every node its own; or correct the addresses in fleet.nodes",
 )
 def node(n: Node) -> Verdict:
@@ -95,7 +95,7 @@ def node(n: Node) -> Verdict:
     "NIX.TRUSTED",
     "Only root may give this host's Nix unsigned paths: who may, can replace what root runs.",
     "warning",
-    "issues H09",
+    "issues",
     fix="trusted-users = root in /etc/nix/nix.conf, without extra-trusted-users; then "
     "sudo systemctl restart nix-daemon",
 )
@@ -125,7 +125,7 @@ def trusted(n: Node) -> Verdict:
     "The plan on this host has the version that this doctor knows: else some checks do not see what "
     "they ask.",
     "info",
-    "issue 4 item 7",
+    "ours",
     fix="run the doctor of the closure: /nix/var/nix/profiles/sparkserve/bin/sparkserve doctor",
 )
 def plan(n: Node) -> Verdict:

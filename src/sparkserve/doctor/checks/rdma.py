@@ -50,7 +50,7 @@ def _gids(n: Node, hca: str) -> Iterator[tuple[int, str]]:
     "RDMA.DEVICES",
     "Every interface of a cable has an RDMA device.",
     "error",
-    "owen 4.2 #13, issues B08",
+    "owen, issues",
     fix="sudo modprobe mlx5_ib; if none appears: rdma-core and the kernel's modules are of different "
     "versions",
     on="spark",
@@ -71,7 +71,7 @@ def _has(n: Node, link: dict[str, object]) -> bool:
     "RDMA.NAMES",
     "Every interface of a cable has the RDMA device that the plan gives to NCCL: names differ by firmware.",
     "error",
-    "issues A06, issues B07",
+    "issues",
     fix="sudo rdma link show; correct fleet.nodes in fleet.nix, or look which udev rule renames devices",
     on="spark",
 )
@@ -89,7 +89,7 @@ def names(n: Node) -> Verdict:
     "Every RDMA device has its node in /dev/infiniband: without them NCCL falls back to sockets and "
     "says nothing.",
     "error",
-    "issues B08, mia 5.5 #10",
+    "issues, mia",
     fix="sudo modprobe ib_uverbs rdma_ucm",
     on="spark",
 )
@@ -106,7 +106,7 @@ def nodes(n: Node) -> Verdict:
     "RDMA.ACTIVE",
     "Every RDMA port of a cable is ACTIVE.",
     "error",
-    "mia 5.13",
+    "mia",
     fix="FABRIC.LINK first; then sudo rdma link show, and reseat the cable",
     on="spark",
 )
@@ -120,7 +120,7 @@ def active(n: Node) -> Verdict:
     "RDMA.GID",
     "Every HCA of a cable has a RoCE v2 GID that is an IPv4 address, at whichever index.",
     "error",
-    "issues B02, mia 10 L40, owen 4.2 #13",
+    "issues, mia, owen",
     fix="sudo ip link set INTERFACE down, then up and sudo netplan apply, while nothing uses RDMA",
     on="spark",
 )
@@ -139,7 +139,7 @@ def gid(n: Node) -> Verdict:
     "The IPv4 GID of every HCA is the plan's address of its interface: an old one stays after a "
     "readdressing.",
     "error",
-    "owen 4.2 #14, owen 10 F8",
+    "owen",
     fix="sudo ip addr show INTERFACE; remove the old address, then sudo netplan apply while nothing "
     "uses RDMA",
     on="spark",
@@ -161,7 +161,7 @@ def gid_address(n: Node) -> Verdict:
     "RDMA.GID_PINNED",
     "An NCCL_IB_GID_INDEX in the engine's environment is right for every HCA: indices differ, and move.",
     "error",
-    "issues B02, owen 10 F8",
+    "issues, owen",
     fix="take NCCL_IB_GID_INDEX out of engine.env in fleet.nix: NCCL then finds the index of each HCA",
     on="spark",
 )
@@ -181,7 +181,7 @@ def gid_pinned(n: Node) -> Verdict:
     "RDMA.MTU",
     "Every RDMA port has an active MTU of 4096: with 1024 prefill is slow.",
     "warning",
-    "mia 10 L41",
+    "mia",
     fix="FABRIC.MTU first: RDMA takes the largest of 1024, 2048, 4096 that fits the interface",
     on="spark",
 )
@@ -203,7 +203,7 @@ def active_mtu(n: Node) -> Verdict:
     "The card counts few lost or late packets: loss without flow control is how an all-reduce hangs "
     "for ever.",
     "warning",
-    "issues B13",
+    "issues",
     fix="compare FABRIC.MTU on both ends, replace the cable; behind a switch set PFC and ECN for RoCE",
     on="spark",
 )
@@ -226,7 +226,7 @@ def loss(n: Node) -> Verdict:
     "RDMA.FIRMWARE",
     "All functions of the network card run one firmware, 28.45.4028 or later.",
     "warning",
-    "owen 2.1, issues B11",
+    "owen, issues",
     fix="sudo fwupdmgr get-updates, and update all nodes; then look at MTU and addresses again",
     on="spark",
 )
@@ -248,7 +248,7 @@ def firmware(n: Node) -> Verdict:
     "RDMA.HAIRPIN",
     "In a ring whose cards forward, the hairpin queue is 8192: with 1024 messages above 80 KB collapse.",
     "warning",
-    "issues B18, knapcio 5.3",
+    "issues, knapcio",
     fix="sudo devlink dev param set pci/ADDRESS name hairpin_queue_size value 8192 cmode driverinit && "
     "sudo devlink dev reload pci/ADDRESS, at each boot",
     on="spark",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     "ENGINE.RUST",
     "No cargo runs in our unit: SGLang may build a part of itself at its start, and offline that hangs.",
     "error",
-    "issues A11, mia 10 L38, knapcio 8.1",
+    "issues, mia, knapcio",
     fix=f'engine.env.SGLANG_RUST_BUILD_MODE = "never" in fleet.nix, {RESTARTED}',
 )
 def rust(n: Node) -> Verdict:
@@ -29,7 +29,7 @@ def rust(n: Node) -> Verdict:
     "ENGINE.PORT_TAKEN",
     "Nobody else listens on the group's ports while our engine is off: a rank joins the old one and hangs.",
     "error",
-    "issues A03",
+    "issues",
     fix="sudo ss -ltnp shows who it is; end it the way it was started",
 )
 def port_taken(n: Node) -> Verdict:
@@ -46,7 +46,7 @@ def port_taken(n: Node) -> Verdict:
     "ENGINE.ORPHAN",
     "No inference engine runs outside of our unit: it holds memory and ports that the next start needs.",
     "error",
-    "issues C10, issues A03",
+    "issues",
     fix="sudo kill PID, and wait until MemAvailable is back; a container: docker stop",
 )
 def orphan(n: Node) -> Verdict:
@@ -62,7 +62,7 @@ def orphan(n: Node) -> Verdict:
     "The running engine was started with every argument of the plan: one started by hand serves "
     "something else.",
     "error",
-    "owen 4.2 #17, owen 10 F14, mia 5.17",
+    "owen, mia",
     fix="./sparkserve down, then ./sparkserve up",
 )
 def arguments(n: Node) -> Verdict:
@@ -98,7 +98,7 @@ def _nccl(n: Node) -> set[str]:
     "ENGINE.NCCL_TWO",
     "The engine's processes have mapped one NCCL: a second one is without effect, or DeepEP stops.",
     "error",
-    "issues B05, knapcio 8.2, mia 10 E13",
+    "issues, knapcio, mia",
     fix="take LD_LIBRARY_PATH and LD_PRELOAD out of engine.env in fleet.nix: torch has its own path to NCCL",
 )
 def nccl_two(n: Node) -> Verdict:
@@ -110,7 +110,7 @@ def nccl_two(n: Node) -> Verdict:
     "ENGINE.NCCL_VERSION",
     "The engine says NCCL 2.29.3 or later in its log: earlier ones lose work on aarch64 and hang after days.",
     "error",
-    "issues B01, owen 10 F9",
+    "issues, owen",
     fix=f"pin nvidia-nccl 2.29.3 or later (nix/profiles), ./sparkserve pins lock, {RESTARTED}",
     on="spark",
 )
@@ -128,7 +128,7 @@ def nccl_version(n: Node) -> Verdict:
     "NCCL uses RDMA: when it finds no device it takes sockets, at a tenth of the speed, and says so "
     "in the log only.",
     "error",
-    "issues B08",
+    "issues",
     fix="RDMA.DEVICES and RDMA.NODES first; then ./sparkserve down and ./sparkserve up",
     on="spark",
 )
@@ -148,7 +148,7 @@ def sockets(n: Node) -> Verdict:
     "ENGINE.KV_CLAMPED",
     "The KV pool has the size that was asked for: memory decides at each boot, and a smaller one is silent.",
     "warning",
-    "issues A12, mia 10 M4",
+    "issues, mia",
     fix="a smaller engine.kvTokens in fleet.nix; or free the page cache before a start (MEMORY.CACHE)",
 )
 def kv_clamped(n: Node) -> Verdict:

@@ -22,7 +22,7 @@ _KEY = re.compile(r"(?i)key|token|secret|password")
     "SECURITY.KEY_FILE",
     "Files with keys in /etc/sparkserve can be read by their owner only.",
     "error",
-    "mia 10 L34, mia 6.7",
+    "mia",
     fix="sudo chmod 600 FILE",
 )
 def key_file(n: Node) -> Verdict:
@@ -40,7 +40,7 @@ def key_file(n: Node) -> Verdict:
     "SECURITY.KEY_IN_ARGUMENTS",
     "No engine has a key on its command line: every user of the host can read that.",
     "error",
-    "mia 10 L34",
+    "mia",
     fix="give the key by file; restart that engine without the option",
 )
 def key_in_arguments(n: Node) -> Verdict:
@@ -56,7 +56,7 @@ def key_in_arguments(n: Node) -> Verdict:
     "SECURITY.OPEN_API",
     "Without a key the API listens on loopback only: never on management, Wi-Fi or the cables.",
     "error",
-    "issue 4 must show, issues W10",
+    "issues, ours",
     fix=f'serving.host = "127.0.0.1" in fleet.nix, {RESTARTED}; reach it over ssh -L',
 )
 def open_api(n: Node) -> Verdict:
@@ -73,7 +73,7 @@ def open_api(n: Node) -> Verdict:
     "SECURITY.SECRETS",
     "No file that looks like a secret is tracked in the checkout: a closure and a clone would carry it.",
     "error",
-    "owen 4.1",
+    "owen",
     fix="git rm --cached FILE, then change that secret: git keeps what was committed",
 )
 def secrets(n: Node) -> Verdict:

@@ -34,7 +34,7 @@ def _state(n: Node, name: str) -> tuple[str, str, str]:
     "SERVICE.DISPLAY",
     "No display manager runs: a desktop takes GPU memory, and a 16 GB NCCL test froze such a node.",
     "error",
-    "owen 4.2 #2, issues C12",
+    "owen, issues",
     fix="sudo systemctl disable --now display-manager.service",
     on="spark",
 )
@@ -49,7 +49,7 @@ def display(n: Node) -> Verdict:
     "Services that a server has no use for are off: their memory is the model's, and they run when "
     "they like.",
     "warning",
-    "owen 4.2 #10, owen 2.4",
+    "owen",
     fix="sudo systemctl disable --now UNITS",
     on="spark",
 )
@@ -79,7 +79,7 @@ def idle(n: Node) -> Verdict:
     "SERVICE.MASKED",
     "Every unit that the plan masks is masked: an update of the system enables them again.",
     "error",
-    "issue 4 item 2, owen 2.4",
+    "ours, owen",
     fix="sudo systemctl mask --now UNITS",
 )
 def masked(n: Node) -> Verdict:
@@ -98,7 +98,7 @@ def masked(n: Node) -> Verdict:
     "SERVICE.UNITS",
     "Every unit of the plan is loaded, and none of them failed.",
     "error",
-    "issue 4 item 2, issues H05 H11",
+    "ours, issues",
     fix="journalctl -b -u UNIT; then ./sparkserve up, or bin/activate of the closure",
 )
 def units(n: Node) -> Verdict:
@@ -119,7 +119,7 @@ def units(n: Node) -> Verdict:
     "SERVICE.TIMERS",
     "Every timer of the plan runs: clocks that a driver's recovery took back come again by one.",
     "warning",
-    "issues A19, owen 2.5",
+    "issues, owen",
     fix="sudo /nix/var/nix/profiles/sparkserve/bin/activate",
 )
 def timers(n: Node) -> Verdict:
@@ -135,7 +135,7 @@ def timers(n: Node) -> Verdict:
     "SERVICE.RESTART",
     "systemd does not restart a rank that died: one rank alone waits for ever, and looks started.",
     "error",
-    "issues A01, mia 10 L39",
+    "issues, mia",
     fix=f"sudo systemctl cat {RANK_UNIT}; remove the drop-in with Restart=, sudo systemctl daemon-reload",
 )
 def restart(n: Node) -> Verdict:
@@ -151,7 +151,7 @@ def restart(n: Node) -> Verdict:
     "The rank's unit may lock all memory: with the default of 8 MiB RDMA registration fails on the "
     "other rank.",
     "error",
-    "issues B09",
+    "issues",
     fix=f"sudo systemctl edit {RANK_UNIT}, and write: [Service] LimitMEMLOCK=infinity",
     on="spark",
 )
@@ -166,7 +166,7 @@ def memlock(n: Node) -> Verdict:
     "SERVICE.WATCHDOG",
     "systemd feeds the hardware watchdog: a node that hangs is reset by it and not by hand.",
     "warning",
-    "owen 2.5, issues B20",
+    "owen, issues",
     fix="RuntimeWatchdogSec=30s and RebootWatchdogSec=10min in "
     "/etc/systemd/system.conf.d/95-watchdog.conf, then "
     "sudo systemctl daemon-reexec",
@@ -183,7 +183,7 @@ def watchdog(n: Node) -> Verdict:
     "sshd takes 64 logins at a time and drops silent ones after 30 s: at the default of 10 one "
     "incident locked all out.",
     "warning",
-    "owen 2.5, owen 10 F5",
+    "owen",
     fix=f"printf '%s\\n' 'LoginGraceTime 30' 'MaxStartups 64:30:128' | "
     f"sudo tee {SSHD}/00-limits.conf {SSHD}/zy-limits.conf && sudo sshd -t && sudo systemctl reload ssh",
     on="spark",
@@ -203,7 +203,7 @@ def sshd_limits(n: Node) -> Verdict:
     "SERVICE.SSHD_MEMORY",
     "sshd has memory of its own and is the last to be killed: it must answer when the pool is full.",
     "warning",
-    "owen 2.5, issues C01",
+    "owen, issues",
     fix="sudo systemctl edit ssh.service, and write: [Service] MemoryMin=128M and OOMScoreAdjust=-900",
     on="spark",
 )

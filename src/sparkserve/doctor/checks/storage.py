@@ -33,7 +33,7 @@ def _mount(n: Node) -> list[str] | None:
     "STORAGE.SPACE",
     "The file system of /nix has at least 20 GiB: a closure is copied whole before it is used.",
     "error",
-    "owen 2.1, mia 10 L28",
+    "owen, mia",
     fix="sudo nix-collect-garbage --delete-older-than 30d; df -h",
 )
 def space(n: Node) -> Verdict:
@@ -49,7 +49,7 @@ def space(n: Node) -> Verdict:
     "STORAGE.SHARDS",
     "The checkpoint has config.json and all of its shards, none empty: a partial one fails after minutes.",
     "error",
-    "mia 5.5 #4, mia 10 L25",
+    "mia",
     fix="download it again into the same folder: what is whole is kept",
 )
 def shards(n: Node) -> Verdict:
@@ -69,7 +69,7 @@ def shards(n: Node) -> Verdict:
     "STORAGE.ENGRAM",
     "The node's Engram pack is whole: without it rows come over the network, and every step waits.",
     "error",
-    "mia 10 E16, mia 10 L28",
+    "mia",
     fix="./sparkserve down; pack again on this node; a .partial file is what an interrupted pack left",
 )
 def engram(n: Node) -> Verdict:
@@ -87,7 +87,7 @@ def engram(n: Node) -> Verdict:
     "STORAGE.ENGRAM_RAM",
     "Engram's tables are on NVMe: they are 190 GiB and a Spark has 121.7.",
     "error",
-    "issues C14, mia 10 E17",
+    "issues, mia",
     fix=f"take SGLANG_ENABLE_DSV41_ENGRAM_HOST_TABLE out of engine.env in fleet.nix, {RESTARTED}",
 )
 def engram_ram(n: Node) -> Verdict:
@@ -101,7 +101,7 @@ def engram_ram(n: Node) -> Verdict:
     "STORAGE.NFS_SOFT",
     "A weights mount is hard: a soft one gives errors, or zeros, when the head is away for a moment.",
     "error",
-    "knapcio 8.1, mia 10 L20",
+    "knapcio, mia",
     fix="./sparkserve down; sudo umount PATH; mount it with hard,timeo=600 (weights.source does)",
 )
 def nfs_soft(n: Node) -> Verdict:
@@ -120,7 +120,7 @@ def nfs_soft(n: Node) -> Verdict:
     "STORAGE.NFS_WRITE",
     "A weights mount is read-only: no node may change what the others load.",
     "error",
-    "issue 4 item 1, mia 10 L21",
+    "ours, mia",
     fix="sudo mount -o remount,ro PATH; ro in the mount unit",
 )
 def nfs_write(n: Node) -> Verdict:
@@ -151,7 +151,7 @@ def _exports(n: Node) -> list[tuple[str, list[str]]]:
     "The export of the weights has crossmnt: without it a worker sees empty folders where others are "
     "mounted.",
     "error",
-    "issues A14",
+    "issues",
     fix=f"crossmnt {EXPORTS}",
 )
 def crossmnt(n: Node) -> Verdict:
@@ -164,7 +164,7 @@ def crossmnt(n: Node) -> Verdict:
     "STORAGE.EXPORT_RO",
     "The export of the weights is read-only.",
     "error",
-    "issue 4 item 1",
+    "ours",
     fix=f"ro {EXPORTS}",
 )
 def export_ro(n: Node) -> Verdict:
@@ -177,7 +177,7 @@ def export_ro(n: Node) -> Verdict:
     "STORAGE.EXPORT_CLIENTS",
     "The weights are exported to the subnets of cables only.",
     "warning",
-    "issue 4 item 1, mia 10 L23",
+    "ours, mia",
     fix=f"name the cables' subnets as clients {EXPORTS}",
 )
 def export_clients(n: Node) -> Verdict:
@@ -200,7 +200,7 @@ def export_clients(n: Node) -> Verdict:
     "STORAGE.EXTENTS",
     "Shards lie in as few extents as they can: scattered ones may load slower (not established).",
     "info",
-    "owen 4.2 #24, owen 2.8",
+    "owen",
     fix="leave it, or with the group stopped: sudo e4defrag -v, on one scattered shard after the other",
 )
 def extents(n: Node) -> Verdict:
@@ -222,7 +222,7 @@ def extents(n: Node) -> Verdict:
     "STORAGE.COALESCING",
     "Interrupt coalescing of the NVMe is off; on, reads of 4 KiB take 200 us and not 55, decode is the same.",
     "info",
-    "owen 4.2 #11, owen 2.4",
+    "owen",
     fix="leave it, or: sudo nvme set-feature /dev/nvme0 -f 8 -v 0",
     on="spark",
 )
