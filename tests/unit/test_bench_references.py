@@ -1,4 +1,4 @@
-"""The published tables: right cells, by hand from what the authors print, and files that say what they are."""
+"""The published tables: right cells, by hand from what the authors print, and what each says of itself."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class _Frozen(BaseModel):
 class Published(_Frozen):
     """A point as published. `metrics` has units of `bench.results.METRICS`, by its names.
 
-    `percent`: half of the interval that the author gives, in percent of the value, for the metrics that have one.
+    `percent`: half of the interval that the author gives, in percent of the value, where one is given.
     """
 
     metrics: dict[str, float] = Field(min_length=1)
