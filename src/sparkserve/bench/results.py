@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from sparkserve.errors import SparkserveError
 from sparkserve.gates.evidence import Subject  # noqa: TC001 - pydantic reads it
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # What a sample may measure. Units: step_ms and itl_* in milliseconds, ttft_s in seconds, *tps in tokens/s.
 METRICS: dict[str, Literal["higher", "lower"]] = {
@@ -83,3 +87,19 @@ class Result(_Frozen):
     settings: dict[str, Any]
     machine: dict[str, Any]
     boots: tuple[Boot, ...]
+
+
+def read(path: Path) -> Result:
+    """The result in the file `path`. Raises `BENCH.RESULT` when it holds none, and OSError."""
+    try:
+        return Result.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        at = ".".join(str(part) for part in first["loc"]) or "its start"
+        raise SparkserveError(
+            "BENCH.RESULT",
+            expected="a result of sparkserve bench, schema sparkserve.bench/1",
+            found=f"{first['msg']} at {at}",
+            where=str(path),
+            do="Name a file that `sparkserve bench` wrote.",
+        ) from error
