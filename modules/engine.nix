@@ -21,6 +21,7 @@ let
     "--max-total-tokens" = "set engine.kvTokens instead";
     "--max-running-requests" = "set engine.maxRunning instead";
     "--mem-fraction-static" = "set engine.staticPercent instead";
+    "--enable-metrics" = "set metrics.engine instead";
     "--cuda-graph-max-bs-decode" = "set engine.maxRunning instead: each batch size up to it gets a graph";
   }
   // all "leave it out: the memory model counts with SGLang's own choice"

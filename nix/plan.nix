@@ -1,7 +1,7 @@
 # The plan of a node, from its evaluated modules. Schema: src/sparkserve/plan.py.
 { lib, config }:
 let
-  inherit (config) engine engram fabric fleet group guard host kernel node serving;
+  inherit (config) engine engram fabric fleet group guard host kernel metrics node serving;
   inherit (import ./rails.nix { inherit lib config; }) links;
   single = fleet.topology == "single";
   model = import ./memory/node.nix { inherit lib config; };
@@ -22,6 +22,7 @@ in
     args = [ "--model-path" "/model" "--served-model-name" serving.model ]
       ++ import ./memory/arguments.nix { inherit lib config; }
       ++ engine.args
+      ++ lib.optional metrics.engine "--enable-metrics"
       # Of a group, the front has the public port, and the supervisors tell the engines where to listen.
       ++ lib.optionals single [ "--host" serving.host "--port" (toString serving.port) ];
     inherit (serving) devices;

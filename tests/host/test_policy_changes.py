@@ -22,7 +22,7 @@ FLEETS = ROOT / "tests/policy/hosts"
 OF_THE_MODEL = "engine. engram. group. guard. kernel.pageSizeKiB recovery.protect serving. weights."
 BASES = {"everything": "", "usual": "", "spark": tuple(OF_THE_MODEL.split())}
 # All options of these sections decide what a node is like; of others, those that say so.
-ALL_OF = "clocks. engram. group. guard. kernel. memory. recovery. serving. weights."
+ALL_OF = "clocks. engram. group. guard. kernel. memory. metrics. recovery. serving. weights."
 SECTIONS = tuple(ALL_OF.split())
 # Each has one value that is not refused, as tests/refused shows, or decides all of the fleet.
 ONE_VALUE = "engram.offload guard.startup.lineMiB guard.steady.lineMiB serving.host serving.model"

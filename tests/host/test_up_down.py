@@ -10,11 +10,14 @@ import json
 import os
 import signal
 import time
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
+
+from sparkserve.metrics import scrape
 
 if TYPE_CHECKING:
     from engine_copy import Copy
@@ -75,8 +78,43 @@ def test_up_and_down(copy: Copy) -> None:
     last = client.completions.create(model=first["model"], prompt=[49151], max_tokens=2)
     assert last.usage is not None and last.usage.completion_tokens == 2
 
+    counters_are_what_was_asked(client, request)
+
     assert copy.run("down")[0] == 0
     assert engines(copy.port) == []
+
+
+def counters_are_what_was_asked(client: openai.OpenAI, request: dict[str, Any]) -> None:
+    """Tokens in /metrics are those of the answers' usage; the names that tests/unit has are all there."""
+
+    def read() -> str:
+        url = str(client.base_url).removesuffix("v1/") + "metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:  # noqa: S310
+            return str(answer.read().decode())
+
+    before = read()
+    usages = [client.chat.completions.create(**{**request, "max_tokens": n}).usage for n in (5, 1)]
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    usages += [part.usage for part in client.chat.completions.create(**{**request, **options}) if part.usage]
+    counted = [usage for usage in usages if usage is not None]
+    assert len(counted) == 3
+    after = read()
+    grown = scrape.growth(scrape.read(before), scrape.read(after))
+    for kind, expected in (
+        ("prompt", sum(usage.prompt_tokens for usage in counted)),
+        ("generation", sum(usage.completion_tokens for usage in counted)),
+    ):
+        assert (
+            sum(n for name, n in grown.items() if name.startswith(f"sglang:{kind}_tokens_total{{"))
+            == expected
+        )
+    recorded = scrape.read(Path(__file__).parents[1].joinpath("unit/sglang.prom").read_text())
+    assert names(recorded) - names(scrape.read(after)) == set()
+
+
+def names(samples: dict[str, float]) -> set[str]:
+    """The names without labels, except of what happened in the recording only: JSON answers."""
+    return {name.partition("{")[0] for name in samples} - {"sglang:num_so_requests_total"}
 
 
 def test_ctrl_c_while_it_loads(copy: Copy) -> None:

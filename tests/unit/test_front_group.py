@@ -207,9 +207,21 @@ def test_status_page(tmp_path: Path) -> None:
             assert value["requests"] == {"ok": 1}
             assert (value["verdict"], value["boot"], value["in_flight"]) == ("ok", "b1", 0)
             assert value["group"]["state"] == "up"
+
+    run(test)
+
+
+def test_counters_are_not_for_everybody(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with world(tmp_path, answer) as w:
+            await until(lambda: w.front.health.verdict == "ok")
+            # SGLang answers to any method, and to whatever begins so.
+            for method, path in ((b"GET", "/metrics"), (b"POST", "/metrics"), (b"GET", "/metrics/x")):
+                foreign = w.front.own_answer(method, path, "8.8.8.8")
+                assert foreign is not None and foreign.status == 404
+                assert w.front.own_answer(method, path, "127.0.0.1") is None
             foreign = w.front.own_answer(b"GET", "/sparkserve/status", "8.8.8.8")
-            assert foreign is not None
-            assert foreign.status == 404
+            assert foreign is not None and foreign.status == 404
 
     run(test)
 

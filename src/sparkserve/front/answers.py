@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 # All of these ask whether this endpoint works. In the engine, most of them ask only its HTTP server.
 HEALTH = frozenset({"/health", "/health_generate", "/ready", "/ping"})
 STATUS = "/sparkserve/status"
+# The engine's counters, which say what this endpoint is used for. SGLang takes every path that begins so.
+COUNTERS = "/metrics"
 
 # A successful answer to one of these has been through every rank.
 GENERATES = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/messages", "/generate"})

@@ -58,10 +58,10 @@ class Front:
             if path in answers.HEALTH:
                 self.counts["health"] += 1
                 return answers.health(self.health)
-            if path == answers.STATUS:
-                if self.config.may_see_status(peer):
-                    return answers.status(self.status())
-                return answers.error(404, "not_found", "No such page.", path)
+            if path == answers.STATUS and self.config.may_see_status(peer):
+                return answers.status(self.status())
+        if path.startswith((answers.STATUS, answers.COUNTERS)) and not self.config.may_see_status(peer):
+            return answers.error(404, "not_found", "No such page.", path)
         if method == b"CONNECT":
             answer = answers.error(405, "no_tunnel", "This is not a proxy for other hosts.", path)
         elif self.stopping:
