@@ -1,9 +1,25 @@
-# Which gates decide whether a closure serves well.
-{ lib, ... }:
+# Which gates decide whether a closure serves well. The gates declare themselves: a file of src/sparkserve/gates/kinds is
+# one, and the harness runs the same file.
+{ lib, config, ... }:
+let
+  inherit (lib) mkDefault mkOption types;
+  profile = import (./profiles + "/${config.serving.model}.nix");
+  stem = file: builtins.match "([a-z][a-z0-9_]*)\\.py" file;
+  files = lib.attrNames (builtins.readDir ../src/sparkserve/gates/kinds);
+  dashed = builtins.replaceStrings [ "_" ] [ "-" ];
+  names = map dashed (lib.concatMap stem (lib.filter (file: stem file != null) files));
+in
 {
-  options.gates = lib.mkOption {
-    type = lib.types.listOf (lib.types.enum [ "smoke" ]);
-    default = [ "smoke" ];
-    description = "Gates in the order they run. smoke: a known question gets the known answer.";
+  options.gates = mkOption {
+    type = types.listOf (types.enum names);
+    example = [ "smoke" "needle" ];
+    description = ''
+      Gates that `sparkserve gate run` runs, in this order; one that cannot run has failed. The default is what the model's
+      profile says that the model passes when it is served well: SmolLM2's quick gates take under 2 minutes on two cores.
+      A gate that a model always fails says nothing about its engine. docs/gates.md: what each proves, and its limits.
+      Changes: gates.
+    '';
   };
+
+  config.gates = mkDefault profile.gates;
 }

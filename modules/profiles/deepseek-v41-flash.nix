@@ -62,6 +62,8 @@
     SGLANG_DSV41_REASONING_EFFORT = "75";
   };
 
+  gates = [ "smoke" ];
+
   group = {
     adapters = { };
     args = [ "--disable-custom-all-reduce" ];

@@ -44,6 +44,8 @@
   # Nodes of a laptop all see the machine's memory: the floors are for what else runs there.
   guard = { startupMiB = 1024; steadyMiB = 768; };
 
+  gates = [ "smoke" ];
+
   # What changes when several nodes are one engine.
   group = {
     # Nodes of a laptop share its cores: a rank that stays on one loses less to whatever else runs there.

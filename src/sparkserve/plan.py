@@ -40,6 +40,7 @@ UnitName = Annotated[
 ]
 Sysctl = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*)+$")]
 Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f]+$")]
+GateName = Annotated[str, Field(pattern="^[a-z][a-z0-9-]{0,30}$")]
 KernelArg = Annotated[str, Field(pattern="^[A-Za-z0-9_.,:=/+-]+$")]
 
 
@@ -271,7 +272,7 @@ class Plan(_Frozen):
     """One node's plan. `fabric` and `group` are None for the topology `single`, `engram` for a model without,
     `memory` for one whose shapes are not known, and `weights` for one that is in the closure.
 
-    `gates` holds only what is there, so that no plan promises more than is done."""
+    `gates` are names of gates in the order they run; one that the harness does not have has failed."""
 
     schema_name: Literal["sparkserve.plan/1"] = Field(alias="schema")
     fleet: Fleet
@@ -283,7 +284,7 @@ class Plan(_Frozen):
     group: Group | None
     guard: Guard | None
     engram: Engram | None
-    gates: tuple[Literal["smoke"], ...]
+    gates: tuple[GateName, ...]
     memory: Memory | None
     weights: Weights | None
     host: Host

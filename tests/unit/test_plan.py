@@ -45,7 +45,12 @@ def test_reads_the_golden_plan_and_writes_it_back() -> None:
         ("serving.port", True, "serving.port: a valid integer", "true"),
         ("schema", "sparkserve.plan/2", "schema: 'sparkserve.plan/1'", '"sparkserve.plan/2"'),
         ("gates", MISSING, "the field gates", "a plan without it"),
-        ("gates", ["smoke", "quality"], "gates.1: 'smoke'", '"quality"'),
+        (
+            "gates",
+            ["smoke", "A b"],
+            "gates.1: String should match pattern '^[a-z][a-z0-9-]{0,30}$'",
+            '"A b"',
+        ),
         ("engine.extra", 1, "only fields of this version of the plan", "engine.extra"),
         ("engine.devices", ["dev/null"], "engine.devices.0: String should match pattern '^/'", '"dev/null"'),
         ("engine.env", {"A": 1}, "engine.env.A: a valid string", "1"),

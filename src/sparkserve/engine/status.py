@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sparkserve.engine import procfs, sockets
@@ -17,14 +18,16 @@ HEALTH_S = 5.0
 def report(files: NodeFiles) -> dict[str, str | int | float | None]:
     """State and figures of one node, as `status --json` prints them.
 
-    `pss_bytes` counts shared pages once over all of the engine's processes; `canary_age_s` is the time since
-    the last request of ours that was answered. Raises `ENGINE.STATE` when the record is damaged.
+    `boot` is when it was started, which tells one start from another. `pss_bytes` counts shared pages once
+    over all of the engine's processes; `canary_age_s` is the time since the last request of ours that was
+    answered. Raises `ENGINE.STATE` when the record is damaged.
     """
     run = files.load()
     if run is None:
         return {"node": files.node, "state": "stopped"}
     alive = run.alive()
     return {
+        "boot": datetime.fromtimestamp(run.started_at, UTC).isoformat(timespec="seconds"),
         "canary_age_s": round(time.time() - run.canary.at, 1) if run.canary else None,
         "endpoint": run.endpoint,
         "fleet_id": run.fleet_id,

@@ -1,7 +1,10 @@
 """What a gate is given and what it gives. A file of `kinds` is a gate by being there, under its name.
 
 Such a module has `title` (what it proves, one line), `needs` (one line, what a model or endpoint must have),
-`cost_s` (seconds on two cores with SmolLM2: quick, whole) and `async def run(context) -> Outcome`.
+`cost_s` (seconds on two cores with SmolLM2: quick, whole) and `async def run(context) -> Outcome`. It may
+have `compare(old, new) -> Outcome`, the verdict over two of its evidence files: the runner asks it after
+`run` when there is one to compare with, and `gate compare` asks it; `run` itself does not judge by
+`context.against`.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sparkserve.client.client import Client
     from sparkserve.gates.evidence import Evidence
     from sparkserve.plan import Plan
@@ -21,7 +26,10 @@ class CannotRunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One endpoint under test. `seed` decides all that is random; `against` is what to compare with."""
+    """One endpoint under test. `seed` decides all that is random; `against` is what to compare with.
+
+    `progress` takes how many requests are done, and of how many (`asking.Asker` calls it).
+    """
 
     client: Client
     model: str
@@ -29,6 +37,7 @@ class Context:
     seed: int
     plan: Plan | None = None
     against: Evidence | None = None
+    progress: Callable[[int, int], None] = lambda done, total: None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from sparkserve.output import phase
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
+    from sparkserve.plan import Plan
 Part = Literal["engine", "supervisor", "front"]
 
 # What a state means and what to do about it.
@@ -79,6 +80,10 @@ class There(Protocol):
 
     def serving(self) -> Serving:
         """Who answers for it."""
+        ...
+
+    def plan(self) -> Plan:
+        """The plan that the head runs by, whatever the fleet's files say now. Raises `ENGINE.STATE`."""
         ...
 
     def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:

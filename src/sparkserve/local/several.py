@@ -123,10 +123,14 @@ class Nodes:
 
     def serving(self) -> Serving:
         """See `There.serving`: the front answers for the group."""
-        serving = triangle.load(self._name).plans[0].serving
+        serving = self.plan().serving
         verdict, reason, _ = health.ask(serving.endpoint)
         state = "ready" if verdict == "ok" else verdict or "silent"
         return Serving(state, reason, serving.endpoint, serving.model)
+
+    def plan(self) -> Plan:
+        """See `There.plan`."""
+        return triangle.load(self._name).plans[0]
 
     def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:
         """See `There.logs`."""

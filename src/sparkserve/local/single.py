@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkserve import checkout, disk, nix
@@ -17,10 +18,10 @@ from sparkserve.interrupts import uninterrupted
 from sparkserve.local import lock, namespaces, port
 from sparkserve.local.fleets import Serving, Up
 from sparkserve.output import console, phase
+from sparkserve.plan import load as load_plan
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
     from sparkserve.engine.record import Run
     from sparkserve.local.fleets import Part
@@ -97,6 +98,13 @@ class Engine:
                 answered = partial(files.answered, run)
                 return Serving(status.state(run), "", run.endpoint, run.model, answered)
         return Serving("stopped", "", "", "")
+
+    def plan(self) -> Plan:
+        """See `There.plan`."""
+        for files in self._nodes:
+            if run := files.load():
+                return load_plan(Path(run.closure) / "plan.json")
+        raise self._no_log("no engine")
 
     def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:
         """See `There.logs`. Of nodes that are down there is what was kept of their logs."""

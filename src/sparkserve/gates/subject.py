@@ -1,0 +1,92 @@
+"""What is under test: the fleet that answers, the plan it runs by, and what its engine says of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from sparkserve.client.client import Client
+from sparkserve.errors import SparkserveError
+from sparkserve.gates.evidence import Subject
+
+if TYPE_CHECKING:
+    from sparkserve.plan import Plan
+
+# Of /server_info, which also tells every argument, some of them secret.
+_SAID = ("version", "model_path", "served_model_name", "weight_version", "dtype", "attention_backend")
+ASK_S = 10.0
+
+
+class Target(NamedTuple):
+    """A subject, and the plan that it runs by; None for an endpoint that is no fleet of ours."""
+
+    subject: Subject
+    plan: Plan | None
+
+
+def of_fleet(name: str) -> Target:
+    """What serves for the fleet. Raises `ENGINE.STATE` unless it is ready, and `FLEET.NAME`."""
+    from sparkserve.local import fleets
+
+    there = fleets.find(name)
+    serving = there.serving()
+    if serving.state != "ready":
+        raise SparkserveError(
+            "ENGINE.STATE",
+            expected="an engine that is ready to be asked",
+            found=f"it is {serving.state}" + (f": {serving.reason}" if serving.reason else ""),
+            where=name,
+            do=fleets.advice(serving.state, name),
+        )
+    head, plan = there.report()[0], there.plan()
+    boot = head["boot"]
+    subject = Subject(
+        endpoint=serving.endpoint,
+        model=serving.model,
+        fleet=name,
+        fleet_id=head["fleet_id"],
+        plan_sha256=digest(plan),
+        boot=None if boot is None else str(boot),
+        engine=_engine(serving.endpoint),
+    )
+    return Target(subject, plan)
+
+
+def of_endpoint(endpoint: str, model: str) -> Target:
+    """Whoever answers there. Raises `ENGINE.STATE` when nobody does."""
+    try:
+        Client(endpoint)
+    except ValueError as error:
+        raise _nobody(endpoint, str(error)) from None
+    return Target(Subject(endpoint=endpoint, model=model, engine=_engine(endpoint)), None)
+
+
+def digest(plan: Plan) -> str:
+    """The sha256 of a plan's JSON, whose names are sorted."""
+    text = json.dumps(plan.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _engine(endpoint: str) -> dict[str, str]:
+    import httpx
+
+    try:
+        # Not through a proxy of the environment, which reaches no loopback of ours.
+        answer = httpx.get(f"{endpoint}/server_info", timeout=ASK_S, trust_env=False)
+        said = answer.json() if answer.status_code == 200 else {}
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        raise _nobody(endpoint, str(error) or type(error).__name__) from None
+    except ValueError:
+        said = {}
+    return {key: str(said[key]) for key in _SAID if isinstance(said, dict) and said.get(key) is not None}
+
+
+def _nobody(endpoint: str, found: str) -> SparkserveError:
+    return SparkserveError(
+        "ENGINE.STATE",
+        expected="an endpoint that answers, such as http://127.0.0.1:8888",
+        found=found,
+        where=endpoint,
+        do="Start what is to be tested there, or name another with --endpoint.",
+    )
