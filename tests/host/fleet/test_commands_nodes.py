@@ -129,6 +129,7 @@ def test_status_of_a_group_that_serves(group: Real) -> None:
 
 
 def test_an_sshd_that_is_stopped(group: Real) -> None:
+    inside(group, "spark-1", "systemctl stop sparkserve-reach.timer")  # it would start another one
     inside(group, "spark-1", "systemctl kill --signal=STOP ssh.service")
     try:
         rows = nodes()
@@ -141,6 +142,7 @@ def test_an_sshd_that_is_stopped(group: Real) -> None:
         assert "spark-1" in err
     finally:
         inside(group, "spark-1", "systemctl kill --signal=CONT ssh.service")
+        inside(group, "spark-1", "systemctl start sparkserve-reach.timer")
 
 
 def test_a_node_that_is_off_or_frozen(group: Real) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import signal
 import sys
 import threading
 import time
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import group_fleet
 import pytest
-from nodes import attempt, ssh, until
+from nodes import SSHD, attempt, processes, ssh, until
 
 from sparkserve import nix
 from sparkserve.commands import Safety
@@ -195,6 +196,18 @@ def test_the_closure_of_another_host_is_refused(policy: Policy) -> None:
     code, said = policy.activate("spark-1", of="spark-0")
     assert (code, "NODE.CLOSURE" in said, "expected the node spark-0" in said) == (76, True, True), said
     assert policy.sh("spark-1", TREE) == tree
+
+
+def test_an_sshd_that_hangs_is_started_again(policy: Policy) -> None:
+    hanging = processes(policy.fleet.names, NODES[1], SSHD)
+    for process in hanging:
+        process.send(signal.SIGSTOP)
+    # A minute to the next look, three tries of 12 s.
+    until("sshd to answer", lambda: attempt(policy.fleet, NODES[1], "true").returncode == 0, 150)
+    assert "it is started again" in policy.sh(NODES[1], "journalctl -u sparkserve-reach.service -o cat")
+    assert not {each.pid for each in hanging} & {
+        each.pid for each in processes(policy.fleet.names, NODES[1], SSHD)
+    }
 
 
 def test_deactivation_restores_the_node_byte_for_byte(policy: Policy) -> None:
