@@ -38,6 +38,7 @@ READERS = [
     Reader("/etc/tmpfiles.d/[^/]+.conf", services.tmpfiles, "d var 0755 root root", "not absolute"),
     Reader("/etc/exports.d/[^/]+.exports", services.exports, "/srv 10.0.0.1(readonly)", "readonly"),
     Reader("/etc/netplan/[^/]+.yaml", services.netplan, "  ethernet: {}", "ethernet"),
+    Reader("/etc/sparkserve/sshd-answers", services.reach, "done", "syntax error"),
     Reader("/etc/sparkserve/nftables.conf", services.nft, "add chian inet sparkserve x", "chian"),
 ]
 

@@ -90,3 +90,17 @@ def nft(box: Box, paths: list[str]) -> list[str]:
     """nft checks the rules against the kernel, in a network of the box."""
     found = [box.run("nft", "-c", "-f", path, options=("--cap-add", "CAP_NET_ADMIN")) for path in paths]
     return [line for done in found for line in lines(done.stderr, done.stdout)]
+
+
+def reach(box: Box, paths: list[str]) -> list[str]:
+    """It is silent beside an sshd that greets, and has one started again that does not."""
+    box.write("/etc/ssh/sshd_config", "Port 2222\n")  # a box has no right to the lower ones
+    with (box.etc / "passwd").open("a") as accounts:
+        accounts.write("sshd:x:100:65534::/run/sshd:/usr/sbin/nologin\n")
+    box.run("ssh-keygen", "-A")
+    box.write("/closure/bin/systemctl", '#!/bin/sh\necho "$@"\n', 0o755)
+    options = ("--dir", "/run/sshd", "--setenv", "PATH", "/closure/bin:/usr/sbin:/usr/bin")
+    alive = box.run("sh", "-c", f"/usr/sbin/sshd && {paths[0]}", options=options)
+    gone = box.run(paths[0], options=options)
+    silent = lines(alive.stdout, alive.stderr, gone.stderr)
+    return silent if "restart ssh.service" in gone.stdout else [*silent, f"no restart: {gone.stdout}"]

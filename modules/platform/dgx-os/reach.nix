@@ -12,17 +12,17 @@ in
         #!/bin/bash
         # sshd greets whoever connects. Without a greeting in three tries it is started again; sessions go on.
         # With settings that sshd refuses, a restart would end the last one: then nothing is done.
-        listens=$(/usr/sbin/sshd -T | sed -n 's/^listenaddress //p' | head -n 1)
+        listens=$(/usr/sbin/sshd -T | sed -nE 's/^listenaddress \[?([^]]*)\]?:([0-9]+)$/\1 \2/p')
         [ -n "$listens" ] || exit 1
-        address=''${listens%:*}
-        address=''${address#[}
-        export port=''${listens##*:} address=''${address%]}
         for _ in 1 2 3; do
-          greeting=$(timeout 10 bash -c 'exec 3<>"/dev/tcp/$address/$port" && head -c 4 <&3' 2>/dev/null)
-          [ "$greeting" = SSH- ] && exit 0
+          # It listens at [::] in its own words also where the kernel has no IPv6.
+          while read -r address port; do
+            greeting=$(timeout 8 bash -c "exec 3<>/dev/tcp/$address/$port && head -c 4 <&3" 2>/dev/null)
+            [ "$greeting" = SSH- ] && exit 0
+          done <<<"$listens"
           sleep 2
         done
-        echo "sshd does not greet at $listens: it is started again"
+        echo "sshd does not greet: it is started again"
         systemctl restart ssh.service
       '';
     };
@@ -34,7 +34,7 @@ in
       Service = {
         Type = "oneshot";
         ExecStart = file;
-        TimeoutStartSec = "90";
+        TimeoutStartSec = "120";
         OOMScoreAdjust = "-900";
         ProtectHome = "yes";
       };
