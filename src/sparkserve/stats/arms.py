@@ -83,10 +83,11 @@ def changes(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> list[
     adjusted = np.maximum(_adjusted(cosine, drawn), _p(cosine, df))
     half = t_quantile(df) * error
     sure = noncentrality(df, _critical(drawn, df)) * error
-    return [
-        Change(*(100 * math.expm1(x) for x in (d, d - h, d + h)), float(p), 100 * math.expm1(s))
-        for d, h, p, s in zip(difference, half, adjusted, sure, strict=True)
-    ]
+    low, middle, high, detectable = (
+        100 * np.expm1(each) for each in (difference - half, difference, difference + half, sure)
+    )
+    columns = (middle, low, high, adjusted, detectable)
+    return [Change(*(float(value) for value in row)) for row in zip(*columns, strict=True)]
 
 
 @functools.lru_cache
