@@ -31,7 +31,7 @@ in
         Size of a page of memory, which the kernel decides; a boot with another is a difference. With 64 the page tables
         of the GPU take 3.25 GiB of a node in place of 0.20, unless NVIDIA's memory saver packs them, and no decode step is
         faster (41.55 and 41.81 ms). Huge pages, of 512 MiB then, are off: the kernel would keep that much free for them.
-        Changes: /etc/default/grub.d/zz-sparkserve.cfg, host.kernel, memory.
+        Changes: /etc/default/grub.d/zz-sparkserve.cfg, /etc/sysctl.d/zz-sparkserve.conf, host.kernel, memory.
       '';
     };
     driver = mkOption {

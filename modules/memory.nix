@@ -11,6 +11,8 @@ let
   shmLimit = 16384;
   jobs = toString cfg.compileJobs;
   givenJobs = config.engine.env.MAX_JOBS or jobs;
+  # With pages of 64 KiB the kernel keeps a multiple of what it keeps with 4, and of the engine's memory.
+  minFree = if config.kernel.pageSizeKiB == 64 then "45166" else null;
 in
 {
   options.memory = {
@@ -50,7 +52,8 @@ in
 
   config = {
     # A boost after fragmentation hides up to 0.87 GiB from MemAvailable, which the guard reads.
-    host.sysctls = mkIf onHost { "vm.watermark_boost_factor" = mkDefault "0"; };
+    host.sysctls = mkIf onHost ({ "vm.watermark_boost_factor" = mkDefault "0"; }
+      // lib.optionalAttrs (minFree != null) { "vm.min_free_kbytes" = mkDefault minFree; });
     host.mask = mkIf (onHost && cfg.swap == "off") [ "swap.img.swap" ];
     engine.env = mkIf onHost { MAX_JOBS = mkDefault jobs; };
 
@@ -97,7 +100,7 @@ in
           + "of it switched a node off: use at most ${toString shmLimit}";
       }
       {
-        assertion = !(config.host.sysctls ? "vm.min_free_kbytes");
+        assertion = !onHost || config.host.sysctls."vm.min_free_kbytes" or null == minFree;
         message =
           "host.sysctls has vm.min_free_kbytes = ${config.host.sysctls."vm.min_free_kbytes" or ""}: it lowers the free "
           + "memory that the engine checks at its start by 6.2 GiB, and the guard's margin: leave it out, and use "
