@@ -17,12 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkserve import disk
+from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-
-    from sparkserve.errors import SparkserveError
 
 
 class _Console(Console):
@@ -42,7 +41,15 @@ def print_json(value: Any) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write `text` to `path` in one step: whole or not at all. Raises `HOST.DISK` and `OSError`."""
+    """Write `text` to `path` in one step: whole or not at all. Raises `CLI.USAGE`, `HOST.DISK` and `OSError`."""
+    if not path.parent.is_dir():
+        raise SparkserveError(
+            "CLI.USAGE",
+            expected=f"a folder {path.parent} for {path.name}",
+            found="none",
+            where=str(path),
+            do="Make it, or name another file.",
+        )
     with disk.guarded(path):
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")  # /dev/stdout, a FIFO: a pipe has no name to resolve to

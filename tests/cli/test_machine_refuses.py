@@ -103,9 +103,9 @@ def test_file_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest
 
 def test_missing_folder_is_named_as_the_user_did(tmp_path: Path) -> None:
     file = tmp_path / "none/fleet.svg"
-    with pytest.raises(FileNotFoundError) as caught:
+    with pytest.raises(SparkserveError) as caught:
         output.write_file(file, "text")
-    assert caught.value.filename == str(file)
+    assert (caught.value.id, caught.value.where) == ("CLI.USAGE", str(file))
 
 
 def test_smoke_gives_its_answer_when_its_time_cannot_be_written(
