@@ -41,7 +41,7 @@ def print_json(value: Any) -> None:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write `text` to `path` in one step: whole or not at all. Raises `CLI.USAGE`, `HOST.DISK` and `OSError`."""
+    """Write `text` to `path` in one step: whole or not at all. Raises `CLI.USAGE`, `HOST.DISK`, `OSError`."""
     if not path.parent.is_dir():
         raise SparkserveError(
             "CLI.USAGE",
