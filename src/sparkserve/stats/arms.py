@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 POWER = 0.8
+_BEYOND = 0.8416  # standard errors beyond a line: 80 % of normal values are above the line
 ROTATIONS = 10_000  # p = 0.05 is met within 0.0022 (standard error)
 
 
@@ -35,8 +36,12 @@ class Change(NamedTuple):
     detectable: float
 
 
-def changes(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> list[Change]:
+def changes(
+    a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], tolerance: float = 0.0
+) -> list[Change]:
     """Compare arms. A row is a boot, a column a point, a value the mean of the boot's samples, above 0.
+
+    `tolerance`, in percent: what a change must exceed to be found; `detectable` counts it in.
 
     **Logarithms.** A change is a ratio, and a boot that is 3 % slow is so at any speed: on logarithms the
     spread of the arms is the same, and the interval of the ratio is a t-interval.
@@ -82,7 +87,10 @@ def changes(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> list[
     drawn = np.abs(_directions(len(rows)) @ unit)  # a row is a direction, a column a point
     adjusted = np.maximum(_adjusted(cosine, drawn), _p(cosine, df))
     half = t_quantile(df) * error
-    sure = noncentrality(df, _critical(drawn, df)) * error
+    sure = np.maximum(
+        noncentrality(df, _critical(drawn, df)) * error,
+        math.log1p(tolerance / 100) + _BEYOND * error,
+    )
     low, middle, high, detectable = (
         100 * np.expm1(each) for each in (difference - half, difference, difference + half, sure)
     )
