@@ -204,6 +204,11 @@ def look() -> Command:
     return reads(f"{PROFILE}/bin/sparkserve", "rank", "look", PROFILE, timeout_s=10)
 
 
+def watch() -> Command:
+    """The node's memory and what slows it down, a JSON line each second until the end of stdin."""
+    return reads(f"{PROFILE}/bin/sparkserve", "rank", "watch")
+
+
 def check_fabric() -> Command:
     """What of the node's cables is not as its plan says; JSON. All peers are pinged at once, for 3 s."""
     words = ("fabric", "check", "--plan", f"{PROFILE}/plan.json", "--json")

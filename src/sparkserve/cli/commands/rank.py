@@ -88,3 +88,16 @@ def log(lines: int, follow: bool, after: str) -> None:
         sys.stdout.write(json.dumps({"__CURSOR": place, "MESSAGE": text}) + "\n")
         if follow:
             sys.stdout.flush()
+
+
+@command.command(epilog="Example: sparkserve rank watch")
+def watch() -> None:
+    """Print as JSON lines what this node's memory and clocks are, each second until stdin ends."""
+    import select
+    import sys
+
+    from sparkserve.bench import node
+
+    for facts in node.follow(lambda seconds: bool(select.select([sys.stdin], [], [], seconds)[0])):
+        sys.stdout.write(facts.model_dump_json() + "\n")
+        sys.stdout.flush()
