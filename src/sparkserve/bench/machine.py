@@ -13,7 +13,7 @@ from sparkserve import __version__
 
 
 def describe() -> dict[str, Any]:
-    """Processor, cores, memory in GiB, kernel, load now, Python (the real texts are its library's), version."""
+    """Processor, cores, memory in GiB, kernel, load now, version, and Python, whose library the texts are."""
     found: dict[str, Any] = {
         "architecture": platform.machine(),
         "cores": os.cpu_count(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sparkserve.bench import machine, run, watch
@@ -55,8 +56,8 @@ def measure(
     """Measure until `output` has `boots` whole boots; `begun` is what it had before.
 
     A boot that was cut short is gone on with when its engine still runs, else it stays as it is and another
-    takes its place. Raises as `measure_boot`, `Watch.guarded` and `restart`; `output` then has all samples, and
-    the reason among the boot's notes.
+    takes its place. Raises as `measure_boot`, `Watch.guarded` and `restart`; `output` then has all samples,
+    and the reason among the boot's notes.
     """
     result = begun or Result(
         schema="sparkserve.bench/1",
@@ -80,7 +81,7 @@ def measure(
             result = result.model_copy(update={"boots": (*earlier, boot)})
             write_file(output, result.model_dump_json(by_alias=True, indent=1) + "\n")
 
-        _boot(place, target, settings, began, whole, limits, save, lambda where, n=whole: progress(n, where))
+        _boot(place, target, settings, began, whole, limits, save, partial(progress, whole))
     return result
 
 

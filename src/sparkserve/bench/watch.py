@@ -39,7 +39,10 @@ JOIN_S = 0.2
 class Source(Protocol):
     """Where the facts of nodes come from."""
 
-    names: tuple[str, ...]
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The nodes."""
+        ...
 
     def follow(self, name: str) -> Iterator[Facts]:
         """A node each second until `close`. Raises SparkserveError when it cannot be seen."""

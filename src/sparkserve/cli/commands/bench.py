@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from typing import Any
 
 import click
 
 from sparkserve import cli
+from sparkserve.cli import measuring as given
 
 _OTHERS = "bench_"  # sparkserve/cli/bench_NAME.py with a `command` is the subcommand NAME
 
@@ -29,7 +31,80 @@ class _Bench(click.Group):
 
 @click.group(
     cls=_Bench,
-    epilog="Example: ./sparkserve bench compare new.json --against old.json",
+    epilog="""Examples:
+
+    ./sparkserve bench decode --quick
+
+    ./sparkserve bench decode --boots 3 --output before.json
+
+    ./sparkserve bench prefill --sizes 32768 --texts real,novel,filler
+
+    ./sparkserve bench decode --endpoint http://127.0.0.1:30000 --model my-model --streams 1,4
+
+docs/bench.md has each figure's formula, the protocol, and what makes two runs comparable.""",
 )
 def command() -> None:
     """Measure speed: in boots, with distinct prompts, on a quiet machine."""
+
+
+_ENDS = """
+
+It stops with what it has, saved, when a node has almost as little memory as makes the guard kill.
+
+Exit code: 0 when all points were measured, 52 when nothing is ready to answer, 81 when others keep the
+engine busy, 82 when memory runs short, 84 when requests fail. 130 for Ctrl-C: --resume FILE goes on."""
+
+
+@command.command(
+    epilog="Example: ./sparkserve bench decode --cases prose,code --streams 1,4 --boots 3" + _ENDS
+)
+@given.cases
+@given.streams
+@given.tokens
+@given.common
+def decode(**values: Any) -> None:
+    """Tokens per second, step time and latencies of streams of equal length.
+
+    Defaults: prose, code, json, structured; 1, 2, 4, 8, 16 streams as far as the engine takes them; 256
+    tokens: what the published tables have.
+    """
+    _run("decode", values)
+
+
+@command.command(epilog="Example: ./sparkserve bench sampled --cases chat --streams 4" + _ENDS)
+@given.cases
+@given.streams
+@given.tokens
+@given.common
+def sampled(**values: Any) -> None:
+    """The same at temperature 1.0, top_p 0.95: what of the drafts is accepted then.
+
+    Defaults: chat, code; 1 and 4 streams; 256 tokens; 32 requests a point at least.
+    """
+    _run("sampled", values, cases=("chat", "code"), streams=(1, 4))
+
+
+def _run(mode: Any, values: dict[str, Any], **defaults: Any) -> None:
+    """Measure, and print what came. `values` are the options, `defaults` the mode's own settings."""
+    from sparkserve.bench import results
+    from sparkserve.bench.settings import Settings
+    from sparkserve.cli import measured
+
+    where = given.place(values.pop("fleet"), values.pop("endpoint"), values.pop("model"))
+    how = measured.How(*(values.pop(name) for name in ("boots", "output", "resume", "as_json")))
+    quick = measured.QUICK if values.pop("quick") else {}
+    names = {"least": "min", "most": "max"}
+    chosen = {names.get(name, name): value for name, value in values.items() if value is not None}
+    if how.resume is not None:
+        if chosen or quick:
+            raise click.UsageError("--resume goes on with the settings of its file: name no others")
+        begun = results.read(how.resume)
+        if begun.mode != mode:
+            raise click.UsageError(f"{how.resume} is of: sparkserve bench {begun.mode}")
+        measured.run(where, measured.settings_of(begun, how.resume), set(), how, begun)
+        return
+    merged = {"mode": mode, **defaults, **quick, **chosen}
+    if merged.get("max", merged.get("min", 0)) < merged.get("min", 0) and "max" in chosen:
+        raise click.UsageError("--max is less than --min")
+    merged["max"] = max(merged.get("max", Settings().max), merged.get("min", 0))
+    measured.run(where, Settings(**merged), set(chosen), how, None)

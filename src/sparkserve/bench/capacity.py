@@ -1,0 +1,57 @@
+"""What the engine takes: how many requests run at once, how many tokens one may have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sparkserve.plan import Plan
+
+ROOM = 64  # tokens beside a long prompt: its template and what is answered (owen 6.2)
+
+
+class Capacity(NamedTuple):
+    """Requests at once and tokens of one; None where nobody says."""
+
+    running: int | None
+    tokens: int | None
+
+
+def of(plan: Plan | None, endpoint: str) -> Capacity:
+    """By the plan's arguments, and what the engine says where they are silent."""
+    said = _said(endpoint)
+    running = _argument(plan, "--max-running-requests") or _number(said, "max_running_requests")
+    tokens = [
+        value
+        for value in (_number(said, "max_total_num_tokens"), _number(said, "max_req_input_len"))
+        if value
+    ]
+    tokens += [
+        value
+        for name in ("--context-length", "--max-total-tokens")
+        if (value := _argument(plan, name)) is not None
+    ]
+    return Capacity(running, min(tokens, default=None))
+
+
+def _argument(plan: Plan | None, name: str) -> int | None:
+    args: Sequence[str] = plan.engine.args if plan else ()
+    return int(args[args.index(name) + 1]) if name in args else None
+
+
+def _number(said: Mapping[str, Any], name: str) -> int | None:
+    value = said.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _said(endpoint: str) -> dict[str, Any]:
+    import httpx
+
+    try:
+        # Not through a proxy of the environment, which reaches no loopback of ours.
+        said = httpx.get(f"{endpoint}/server_info", timeout=10.0, trust_env=False).json()
+    except (httpx.HTTPError, ValueError):
+        return {}
+    return said if isinstance(said, dict) else {}

@@ -1,0 +1,66 @@
+"""Where a run measures: a fleet of this checkout, or an endpoint of others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
+
+import click
+
+from sparkserve.gates import subject
+
+if TYPE_CHECKING:
+    from sparkserve.bench.watch import Source
+    from sparkserve.gates.subject import Target
+
+_OURS = ("127.0.0.1", "localhost", "::1")
+
+
+class Fleet(NamedTuple):
+    """The fleet `name`."""
+
+    name: str
+
+    def target(self) -> Target:
+        """See `Place.target`."""
+        return subject.of_fleet(self.name)
+
+    def source(self, target: Target) -> Source:
+        """See `Place.source`."""
+        from sparkserve.bench.watch import Here, There
+        from sparkserve.local import several, triangle
+
+        if not several.exists(self.name):
+            return Here(target.plan.node.name if target.plan else self.name)
+        there = triangle.load(self.name)
+        return There(several.connect(there), tuple(there.nodes))
+
+    def restart(self) -> None:
+        """See `Place.restart`."""
+        from sparkserve.local import fleets
+
+        fleets.take_down(self.name)
+        fleets.bring_up(self.name)
+
+
+class Endpoint(NamedTuple):
+    """`model` at `url`. Its machine is watched when it is this one."""
+
+    url: str
+    model: str
+
+    def target(self) -> Target:
+        """See `Place.target`."""
+        return subject.of_endpoint(self.url, self.model)
+
+    def source(self, target: Target) -> Source | None:
+        """See `Place.source`."""
+        from sparkserve.bench.watch import Here
+
+        return Here("localhost") if urlsplit(self.url).hostname in _OURS else None
+
+    def restart(self) -> None:
+        """Nobody starts the engine of others. Raises `click.UsageError`."""
+        raise click.UsageError(
+            "an endpoint has one boot: several need --fleet, whose engine can be restarted"
+        )

@@ -1,0 +1,152 @@
+"""A mode of the bench run from the command line: progress, the result's file, its table."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from sparkserve.bench import capacity, session
+from sparkserve.bench.results import METRICS
+from sparkserve.bench.settings import Settings
+from sparkserve.bench.summary import summarize
+from sparkserve.cli import measuring
+from sparkserve.errors import SparkserveError
+from sparkserve.output import console, print_json, print_table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from sparkserve.bench import run as running
+    from sparkserve.bench.results import Result
+    from sparkserve.bench.session import Place
+
+# Seconds on a laptop; three samples are the fewest with an interval that says anything.
+QUICK: dict[str, Any] = {
+    "cases": ("prose",),
+    "streams": (1, 2),
+    "tokens": 64,
+    "sizes": (1024,),
+    "requests": 8,
+    "min": 3,
+    "max": 3,
+}
+# In the order of the table: what decides first.
+_SHOWN = (
+    *("step_ms", "tps", "decode_window_tps", "stream_tps", "tokens_per_step", "accepted_per_verified"),
+    *("prefill_tps", "ttft_s", "itl_p50_ms", "itl_p99_ms", "hit_rate"),
+)
+
+
+class How(NamedTuple):
+    """How many boots, into which file, going on with which, and whether the result is printed as JSON."""
+
+    boots: int
+    output: Path | None
+    resume: Path | None
+    as_json: bool
+
+
+def settings_of(begun: Result, path: Path) -> Settings:
+    """The settings that a result was made with. Raises `BENCH.RESULT` when they are of another version."""
+    try:
+        return Settings.model_validate_json(_json(begun.settings))
+    except ValueError as error:
+        raise SparkserveError(
+            "BENCH.RESULT",
+            expected="the settings of this version's bench",
+            found=" ".join(str(error).split())[:200],
+            where=str(path),
+            do="Measure anew: another version may measure otherwise.",
+        ) from None
+
+
+def run(where: Place, settings: Settings, chosen: set[str], how: How, begun: Result | None) -> None:
+    """Measure at `where` and print. `chosen` are the settings that the user named."""
+    target = where.target()
+    if begun is None:
+        settings = measuring.fitted(settings, chosen, capacity.of(target.plan, target.subject.endpoint))
+    output = how.output or how.resume or _file(settings.mode)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    console.print(f"{target.subject.model} at {target.subject.endpoint}, seed {settings.seed}, into {output}")
+    try:
+        with _Shown(how.boots) as shown:
+            result = session.measure(
+                where, settings, output, boots=how.boots, begun=begun, progress=shown.progress
+            )
+    except BaseException:
+        if output.exists():
+            console.print(f"What was measured is in {output}; go on with --resume {output}.")
+        raise
+    if how.as_json:
+        print_json(result.model_dump(mode="json", by_alias=True))
+        return
+    show(result)
+
+
+def show(result: Result) -> None:
+    """Print each point's means with their intervals, and what readers must know."""
+    found = summarize(result)
+    shown = [name for name in _SHOWN if any(name in point for point in found.values())]
+    assert set(shown) <= set(METRICS)  # noqa: S101 - a metric is named in one place only
+    rows = [
+        (name, *(str(point[metric]) if metric in point else "-" for metric in shown))
+        for name, point in found.items()
+    ]
+    print_table(("point", *shown), rows)
+    boots = len(result.boots)
+    what = f"over {boots} boots" if boots > 1 else "over the samples of one boot: compare wants several boots"
+    console.print(f"Means with 95 % intervals in percent, {what}.")
+    for boot in result.boots:
+        for note in boot.notes:
+            console.print(f"{boot.id}: {note}")
+        for lost in boot.discarded:
+            console.print(f"{boot.id}: thrown away and repeated: {lost.point} {lost.round}, {lost.why}")
+
+
+class _Shown:
+    """The bar on a terminal, a line for each point elsewhere."""
+
+    def __init__(self, boots: int) -> None:
+        self._boots = boots
+        self._begun = time.monotonic()
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
+        self._bar = Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal)
+        self._task = self._bar.add_task("", total=None, left="")
+        self._last = (0, 0)
+
+    def __enter__(self) -> _Shown:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def progress(self, boot: int, where: running.Progress) -> None:
+        """See `session.measure`."""
+        if (boot, where.taken) < self._last or boot != self._last[0]:
+            self._begun = time.monotonic()
+        self._last = (boot, where.taken)
+        left = session.seconds_left(self._begun, where)
+        words = (
+            "" if left is None else f"about {left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left"
+        )
+        name = f"boot {boot + 1} of {self._boots}, {where.point}"
+        self._bar.update(self._task, description=name, completed=where.taken, total=where.wanted, left=words)
+        if not console.is_terminal and where.taken % max(1, where.wanted // 10) == 0:
+            console.print(f"{name}: {where.taken} of {where.wanted} samples {words}".rstrip())
+
+
+def _file(mode: str) -> Path:
+    from sparkserve import checkout
+
+    now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return checkout.state() / "bench" / f"{now}-{mode}.json"
+
+
+def _json(value: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(value)

@@ -1,0 +1,169 @@
+"""The options of the bench's modes, and what becomes of them."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkserve.cli import options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sparkserve.bench.capacity import Capacity
+    from sparkserve.bench.session import Place
+    from sparkserve.bench.settings import Settings
+
+
+class Listed(click.ParamType[tuple[str, ...]]):
+    """Names with commas between, all of `known`."""
+
+    name = "name,..."
+
+    def __init__(self, what: str, known: Callable[[], Sequence[str]]) -> None:
+        self._what = what
+        self._known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """The names, each once."""
+        if isinstance(value, tuple):
+            return value
+        found = tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
+        known = self._known()
+        for name in found:
+            if name not in known:
+                close = difflib.get_close_matches(name, known)
+                hint = f"; did you mean {close[0]}?" if close else f": there are {', '.join(known)}"
+                self.fail(f"there is no {self._what} {name!r}{hint}", param, ctx)
+        if not found:
+            self.fail(f"no {self._what} is named", param, ctx)
+        return found
+
+
+class Numbers(click.ParamType[tuple[int, ...]]):
+    """Positive numbers with commas between, up to `most`."""
+
+    name = "n,..."
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """The numbers in rising order, each once."""
+        if isinstance(value, tuple):
+            return value
+        try:
+            found = {int(part) for part in str(value).split(",")}
+        except ValueError:
+            self.fail(f"{value!r} is not numbers with commas between, such as 1,2,4", param, ctx)
+        for number in sorted(found):
+            if not 1 <= number <= self._most:
+                self.fail(f"{number} is not between 1 and {self._most}", param, ctx)
+        return tuple(sorted(found))
+
+
+def _cases() -> list[str]:
+    from sparkserve.bench.workloads.cases import CASES
+
+    return list(CASES)
+
+
+def _kinds() -> list[str]:
+    from sparkserve.bench.workloads.texts import KINDS
+
+    return list(KINDS)
+
+
+# LARGEST_WAVE of workloads/cases.py, whose import every --help would pay for.
+STREAMS = Numbers(32)
+SIZES = Numbers(4_000_000)
+
+cases = click.option("--cases", type=Listed("case", _cases), help="Kinds of text, such as prose,code.")
+streams = click.option("--streams", type=STREAMS, help="Requests at once, such as 1,2,4.")
+tokens = click.option("--tokens", type=click.IntRange(2, 65536), help="Length of each answer.")
+sizes = click.option("--sizes", type=SIZES, help="Tokens of the long prompts, such as 2048,32768.")
+texts = click.option(
+    "--texts",
+    type=Listed("kind of text", _kinds),
+    help="real, novel (drawn words), filler (a pattern, which overstates).",
+)
+
+_COMMON = (
+    options.fleet,
+    click.option("--endpoint", metavar="URL", help="Not a fleet, but whoever answers there."),
+    click.option("--model", metavar="NAME", help="The model's name at --endpoint."),
+    click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Draws prompts and their order. [0]"),
+    click.option(
+        "--boots",
+        type=click.IntRange(1, 100),
+        default=1,
+        show_default=True,
+        help="Starts of the engine to measure. Two of one engine differ by about 3 %: compare takes several.",
+    ),
+    click.option("--precision", type=click.FloatRange(0.01, 100), help="Percent of the interval. [1.5]"),
+    click.option("--min", "least", type=click.IntRange(1, 1000), help="Samples of a point at least. [3]"),
+    click.option("--max", "most", type=click.IntRange(1, 1000), help="Samples of a point at most. [12]"),
+    click.option(
+        "--output",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="The result's file. [.sparkserve/bench/TIME-MODE.json]",
+    ),
+    click.option(
+        "--resume",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Go on with this result, with its settings.",
+    ),
+    click.option("--quick", is_flag=True, help="Few short samples: does it work, and about how fast."),
+    options.as_json,
+)
+
+
+def common(function: Callable[..., object]) -> Callable[..., object]:
+    """The options that all modes have."""
+    for option in reversed(_COMMON):
+        function = option(function)
+    return function
+
+
+def place(fleet: str, endpoint: str | None, model: str | None) -> Place:
+    """Where to measure. Raises `click.UsageError`."""
+    from sparkserve.bench import places
+
+    if endpoint is None and model is None:
+        return places.Fleet(fleet)
+    if endpoint is None or model is None:
+        raise click.UsageError("--endpoint and --model go together")
+    context = click.get_current_context()
+    if context.get_parameter_source("fleet") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("either --fleet or --endpoint")
+    return places.Endpoint(endpoint.rstrip("/"), model)
+
+
+def fitted(settings: Settings, given: set[str], takes: Capacity) -> Settings:
+    """`settings` within what the engine takes: defaults are cut to it, what was `given` is refused.
+
+    Raises `click.UsageError`.
+    """
+    from sparkserve.bench.capacity import ROOM
+
+    within: dict[str, Any] = {}
+    if takes.running is not None:
+        within["streams"] = _within(settings.streams, takes.running, "streams", given, "requests at once")
+    if takes.tokens is not None:
+        most = max(takes.tokens - ROOM - settings.tokens, 1)
+        within["sizes"] = _within(settings.sizes, most, "sizes", given, "tokens of a prompt")
+    return settings.model_copy(update=within)
+
+
+def _within(values: tuple[int, ...], most: int, name: str, given: set[str], what: str) -> tuple[int, ...]:
+    kept = tuple(value for value in values if value <= most)
+    if name in given and kept != values:
+        raise click.UsageError(f"--{name} {values[-1]}: the engine takes {most} {what}")
+    return kept or (most,)
