@@ -62,6 +62,13 @@ class Asker:
         count = reply.body.get("count") if isinstance(reply.body, dict) else None
         return count if isinstance(count, int) else None
 
+    async def prompt_tokens(self, text: str) -> int:
+        """The same by what a request for one token says that it had. Raises `BENCH.REQUEST`."""
+        replies = await self.complete([text], 1)
+        if replies[0].usage is None:
+            raise failed(COMPLETIONS, replies)
+        return replies[0].usage.prompt_tokens
+
     def _body(self, tokens: int, salt: str) -> dict[str, Any]:
         return {
             "model": self.model,

@@ -6,6 +6,7 @@ several tokens, and counting events understates it 3.5 times (mia 9.4).
 
 from __future__ import annotations
 
+import bisect
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve.bench import counters as names
@@ -97,6 +98,36 @@ def latencies(good: Sequence[Reply]) -> dict[str, float]:
         while left and seen >= left[0][1] * total:
             found[left.pop(0)[0]] = gap
     return found
+
+
+def span(replies: Sequence[Reply], begin: float, end: float, accepted: Acceptance | None) -> dict[str, float]:
+    """Speed of the streams between two moments on the monotonic clock; empty when none decoded then.
+
+    A stream's tokens are counted at both moments on the line between the events around each: an event that
+    comes after a long wait is not all of the time in which it came.
+    """
+    tokens = seconds = 0.0
+    for reply in replies:
+        at = [reply.started + arrival.at for arrival in reply.arrivals]
+        counts = [arrival.tokens for arrival in reply.arrivals if arrival.tokens is not None]
+        if len(counts) < max(2, len(at)):
+            continue
+        first, last = max(begin, at[0]), min(end, at[-1])
+        if last > first:
+            tokens += _between(at, counts, last) - _between(at, counts, first)
+            seconds += last - first
+    if tokens <= 0 or seconds <= 0:
+        return {}
+    rate = tokens / seconds
+    found = {"stream_tps": rate}
+    return found if accepted is None else found | {"step_ms": 1000 * accepted.tokens_per_step / rate}
+
+
+def _between(at: Sequence[float], counts: Sequence[int], moment: float) -> float:
+    index = min(max(bisect.bisect_right(at, moment), 1), len(at) - 1)
+    before, after = at[index - 1], at[index]
+    share = (moment - before) / (after - before) if after > before else 1.0
+    return counts[index - 1] + share * (counts[index] - counts[index - 1])
 
 
 def prefill(reply: Reply) -> dict[str, float]:

@@ -122,8 +122,8 @@ class Purity:
         ended = counters.total(growth, counters.REQUESTS) + counters.total(growth, counters.ABORTED)
         if ended > len(replies):
             return taken, f"{ended - len(replies):.0f} requests of others ended meanwhile", False
-        if peak[0] > task.streams:
-            return taken, f"{peak[0]:.0f} requests ran, {task.streams} of them ours", False
+        if peak[0] > (ours := task.streams + task.beside):
+            return taken, f"{peak[0]:.0f} requests ran at once, at most {ours} of them ours", False
         return taken, slow, True
 
     async def _watch(self, peak: list[float]) -> None:

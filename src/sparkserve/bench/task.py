@@ -22,7 +22,8 @@ class Task:
 
     `send(round)` sends one sample; round -1 is the warm-up. `measure(replies, growth, gauges)` gives the
     metrics of each of `cases`, which are several where one sample has several phases. `prompts` are the
-    sha256 in the order of sending; it may grow. `least` is the fewest samples. `may_fail`: failed requests
+    sha256 in the order of sending; it may grow. `least` is the fewest samples. `beside` are
+    requests of ours that run at once with the streams. `may_fail`: failed requests
     are a result, not a reason to repeat. `notes()` is what a reader must know of the samples so far.
     """
 
@@ -33,6 +34,7 @@ class Task:
     send: Callable[[int], Awaitable[list[Reply]]]
     measure: Measure
     least: int = 1
+    beside: int = 0
     may_fail: bool = False
     notes: Callable[[], Sequence[str]] = tuple
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sparkserve.bench import capacity, session
+from sparkserve.bench.modes.admission import BROKEN
 from sparkserve.bench.results import METRICS
 from sparkserve.bench.settings import Settings
 from sparkserve.bench.summary import summarize
@@ -82,8 +83,17 @@ def run(where: Place, settings: Settings, chosen: set[str], how: How, begun: Res
         raise
     if how.as_json:
         print_json(result.model_dump(mode="json", by_alias=True))
-        return
-    show(result)
+    else:
+        show(result)
+    broken = [note for boot in result.boots for note in boot.notes if note.startswith(BROKEN)]
+    if broken:
+        raise SparkserveError(
+            "BENCH.REQUEST",
+            expected="all documents answered, all running at one time, none retracted",
+            found="; ".join(broken),
+            where=str(output),
+            do="Plan for fewer or shorter ones: engine.maxRunning, and what docs/memory.md explains.",
+        )
 
 
 def show(result: Result) -> None:

@@ -84,6 +84,58 @@ def sampled(**values: Any) -> None:
     _run("sampled", values, cases=("chat", "code"), streams=(1, 4))
 
 
+@command.command(epilog="Example: ./sparkserve bench prefill --sizes 32768 --texts real,novel,filler" + _ENDS)
+@given.sizes
+@given.texts
+@given.common
+def prefill(**values: Any) -> None:
+    """Prompt tokens per second of one cold prompt, for each size and kind of text.
+
+    Defaults: 2048, 32768, 65536, 131072 tokens as far as the engine takes them; real text.
+    """
+    _run("prefill", values)
+
+
+@command.command(epilog="Example: ./sparkserve bench prefix --sizes 32768" + _ENDS)
+@given.sizes
+@given.texts
+@given.common
+def prefix(**values: Any) -> None:
+    """What the prefix cache saves: one cold prompt, then the same twice more.
+
+    Defaults: 32768 tokens of real text, three samples.
+    """
+    _run("prefix", values, sizes=(32768,), max=3)
+
+
+@command.command(epilog="Example: ./sparkserve bench admission --streams 4 --sizes 65536" + _ENDS)
+@given.streams
+@given.sizes
+@given.texts
+@given.tokens
+@given.common
+def admission(**values: Any) -> None:
+    """Long documents all at once: all answered, all running together, none put back. Else exit 84.
+
+    Defaults: 4 streams of 65536 tokens of real text, 256 tokens each, one sample.
+    """
+    _run("admission", values, streams=(4,), sizes=(65536,), min=1, max=1)
+
+
+@command.command(epilog="Example: ./sparkserve bench mixed --streams 8 --sizes 32768 --tokens 1024" + _ENDS)
+@given.streams
+@given.sizes
+@given.texts
+@given.tokens
+@given.common
+def mixed(**values: Any) -> None:
+    """What decoding streams wait while a long prompt is admitted: before, during, after.
+
+    Defaults: 8 streams, 512 tokens each; a prompt of 8192 tokens of real text.
+    """
+    _run("mixed", values, streams=(8,), sizes=(8192,), tokens=512)
+
+
 def _run(mode: Any, values: dict[str, Any], **defaults: Any) -> None:
     """Measure, and print what came. `values` are the options, `defaults` the mode's own settings."""
     from sparkserve.bench import results

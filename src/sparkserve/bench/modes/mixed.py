@@ -1,0 +1,78 @@
+"""Mixed: streams decode, and a long prompt is admitted in their middle. What do they wait for it?
+
+Three points from one sample: the streams' step time before, while and after the prompt is read. `during` also
+has the prompt's TTFT, against that of an idle engine in `prefill`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from sparkserve.bench import formulas
+from sparkserve.bench.modes.long import Prompts
+from sparkserve.bench.task import Task
+from sparkserve.bench.workloads import cases
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from sparkserve.bench.asker import Asker
+    from sparkserve.bench.settings import Settings
+    from sparkserve.bench.workloads.texts import Kind
+    from sparkserve.client.reply import Reply
+
+_CASE = "prose"
+_PART = 3  # of the answer, by the warm-up's time, before the prompt is sent
+
+
+async def tasks(settings: Settings, asker: Asker) -> list[Task]:
+    """Every size with every kind of text beside every number of streams."""
+    return [
+        _point(settings, asker, kind, size, streams)
+        for size in settings.sizes
+        for kind in settings.texts
+        for streams in settings.streams
+    ]
+
+
+def _point(settings: Settings, asker: Asker, kind: Kind, size: int, streams: int) -> Task:
+    prompts = Prompts(asker, settings, kind, size)
+    drawn = cases.prompts(_CASE, settings.seed)
+    phases = tuple(f"{phase}-{kind}-{size}" for phase in ("during", "before", "after"))
+    pause = [0.0]  # seconds
+    short: set[str] = set()
+
+    async def send(number: int) -> list[Reply]:
+        text = await prompts.draw(f"mixed-{kind}-{size}:{number}")
+        decoding = asyncio.create_task(asker.chat(cases.wave(drawn, streams, number), settings.tokens))
+        await asyncio.sleep(pause[0])
+        long = await asker.complete([text], 1)
+        replies = await decoding
+        if number < 0:
+            pause[0] = max(reply.seconds for reply in replies) / _PART
+        return [*replies, *long]
+
+    def measure(
+        replies: Sequence[Reply], growth: Mapping[str, float], now: Mapping[str, float]
+    ) -> dict[str, dict[str, float]]:
+        *decoded, long = replies
+        begin, end = long.started, long.started + (long.first or long.seconds)
+        spans = {phases[1]: (0.0, begin), phases[0]: (begin, end), phases[2]: (end, float("inf"))}
+        per_step = formulas.acceptance(decoded, growth, now)
+        found = {name: formulas.span(decoded, *span, per_step) for name, span in spans.items()}
+        if "step_ms" not in found[phases[2]] or "step_ms" not in found[phases[1]]:
+            short.add(f"{phases[0]}-c{streams}: answers too short to last before, during and after; --tokens")
+        found[phases[0]] |= formulas.prefill(long)
+        return found
+
+    return Task(
+        cases=phases,
+        streams=streams,
+        text=kind,
+        prompts=prompts.sha256,
+        send=send,
+        measure=measure,
+        beside=1,
+        notes=lambda: [*prompts.notes(), *sorted(short)],
+    )
