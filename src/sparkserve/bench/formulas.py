@@ -7,6 +7,7 @@ several tokens, and counting events understates it 3.5 times (mia 9.4).
 from __future__ import annotations
 
 import bisect
+import itertools
 from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve.bench import counters as names
@@ -85,7 +86,7 @@ def latencies(good: Sequence[Reply]) -> dict[str, float]:
     """
     gaps: list[tuple[float, int]] = []
     for reply in good:
-        for before, after in zip(reply.arrivals, reply.arrivals[1:], strict=False):
+        for before, after in itertools.pairwise(reply.arrivals):
             if before.tokens is None or after.tokens is None:
                 return {}
             if (count := after.tokens - before.tokens) > 0:

@@ -14,10 +14,11 @@ import random
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from sparkserve.bench import asker, counters, modes, stopping
+from sparkserve.bench import asker, counters, modes
 from sparkserve.bench.purity import QUIET, Limits, Purity
 from sparkserve.bench.results import Boot, Point, Sample
 from sparkserve.gates.evidence import Subject
+from sparkserve.stats.stopping import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -136,7 +137,9 @@ def _enough(task: Task, boot: Boot, settings: Settings) -> int:
     if len(values) < len(samples):  # the engine counts no steps
         values = [sample.metrics["tps"] for sample in samples if "tps" in sample.metrics]
     least = max(settings.min, task.least)
-    return stopping.wanted(values, least, max(settings.max, least), settings.precision)
+    if least >= settings.max:
+        return least
+    return len(values) + Rule(settings.precision, least, settings.max).more(values)
 
 
 def _wanted(tasks: Sequence[Task], boot: Boot, settings: Settings) -> int:

@@ -27,12 +27,14 @@ class Settings(BaseModel):
     tokens: int = Field(default=256, ge=2)  # of both tables; at 63 tokens/s a sample takes 4 s
     sizes: tuple[int, ...] = (2048, 32768, 65536, 131072)
     texts: tuple[Kind, ...] = ("real",)
-    # Two samples have an interval that is 6 times as wide as their spread, three have one of 2.5 times.
-    min: int = Field(default=3, ge=1)
+    # The pilot of the stopping rule, whose spread counts: with 3 an interval is 4.3 times its standard error
+    # wide, with 5 it is 2.8 times.
+    min: int = Field(default=5, ge=1)
+    # 20 points of 12 samples of 10 s are 40 minutes: as long as a boot may take among several.
     max: int = Field(default=12, ge=1)
-    # Percent: half of what two boots of one engine differ by (owen 6.5), so that the boots, which are what a
-    # comparison counts, decide and not the samples.
-    precision: float = Field(default=1.5, gt=0)
+    # Percent. Two boots of one engine differ by about 3 % (owen 6.5) and are what a comparison counts: to
+    # know one of them better than that takes time and adds nothing.
+    precision: float = Field(default=2.0, gt=0)
     # The least of a point in sampled: what is accepted in one answer says little.
     requests: int = Field(default=32, ge=1)
     warm_up: bool = True  # the first of a point is slow (JIT, autotuning: mia 9.4)

@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from sparkserve.stats.describe import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sparkserve.bench.results import Result
+    from sparkserve.stats.describe import Summary
 
 
-class Figure(NamedTuple):
-    """A mean, and the half width of its 95 % interval; None for one value."""
+def summarize(result: Result) -> dict[str, dict[str, Summary]]:
+    """By point and metric: over the means of boots; over the samples where there is one boot.
 
-    mean: float
-    half: float | None
-
-    def __str__(self) -> str:
-        if self.half is None or not self.mean:
-            return f"{self.mean:.4g}"
-        return f"{self.mean:.4g} ±{abs(self.half / self.mean):.1%}"
-
-
-def summarize(result: Result) -> dict[str, dict[str, Figure]]:
-    """By point and metric, over the means of boots, or over the samples where there is one boot."""
+    Samples of one boot have the interval of their stopping rule; what boots differ by is not in it.
+    """
     values: dict[str, dict[str, list[list[float]]]] = {}
     for boot in result.boots:
         for name, point in boot.points.items():
@@ -32,21 +23,20 @@ def summarize(result: Result) -> dict[str, dict[str, Figure]]:
             for metric in dict.fromkeys(key for sample in point.samples for key in sample.metrics):
                 found = [sample.metrics[metric] for sample in point.samples if metric in sample.metrics]
                 metrics.setdefault(metric, []).append(found)
+    pilot = int(result.settings.get("min", 0)) or None
     return {
         name: {
-            metric: figure(boots[0] if len(boots) == 1 else [sum(each) / len(each) for each in boots])
+            metric: describe(boots[0], pilot)
+            if len(boots) == 1
+            else describe([sum(each) / len(each) for each in boots])
             for metric, boots in metrics.items()
         }
         for name, metrics in values.items()
     }
 
 
-def figure(values: Sequence[float]) -> Figure:
-    """The mean of `values` with Student's interval."""
-    from scipy import stats
-
-    mean = sum(values) / len(values)
-    if len(values) < 2:
-        return Figure(mean, None)
-    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    return Figure(mean, float(stats.t.ppf(0.975, len(values) - 1)) * spread / math.sqrt(len(values)))
+def words(found: Summary) -> str:
+    """The mean, and half of its interval in percent."""
+    if found.ci95_percent is None:
+        return f"{found.mean:.4g}"
+    return f"{found.mean:.4g} ±{found.ci95_percent:.1f} %"

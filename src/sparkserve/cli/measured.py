@@ -12,7 +12,7 @@ from sparkserve.bench import capacity, session
 from sparkserve.bench.modes.admission import BROKEN
 from sparkserve.bench.results import METRICS
 from sparkserve.bench.settings import Settings
-from sparkserve.bench.summary import summarize
+from sparkserve.bench.summary import summarize, words
 from sparkserve.cli import measuring
 from sparkserve.errors import SparkserveError
 from sparkserve.output import console, print_json, print_table
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sparkserve.bench.results import Result
     from sparkserve.bench.session import Place
 
-# Seconds on a laptop; three samples are the fewest with an interval that says anything.
+# A minute on a laptop; three samples are the fewest with an interval that says anything.
 QUICK: dict[str, Any] = {
     "cases": ("prose",),
     "streams": (1, 2),
@@ -102,7 +102,7 @@ def show(result: Result) -> None:
     shown = [name for name in _SHOWN if any(name in point for point in found.values())]
     assert set(shown) <= set(METRICS)  # noqa: S101 - a metric is named in one place only
     rows = [
-        (name, *(str(point[metric]) if metric in point else "-" for metric in shown))
+        (name, *(words(point[metric]) if metric in point else "-" for metric in shown))
         for name, point in found.items()
     ]
     print_table(("point", *shown), rows)

@@ -105,7 +105,7 @@ def prefix(**values: Any) -> None:
 
     Defaults: 32768 tokens of real text, three samples.
     """
-    _run("prefix", values, sizes=(32768,), max=3)
+    _run("prefix", values, sizes=(32768,), min=3, max=3)
 
 
 @command.command(epilog="Example: ./sparkserve bench admission --streams 4 --sizes 65536" + _ENDS)
@@ -158,5 +158,7 @@ def _run(mode: Any, values: dict[str, Any], **defaults: Any) -> None:
     merged = {"mode": mode, **defaults, **quick, **chosen}
     if merged.get("max", merged.get("min", 0)) < merged.get("min", 0) and "max" in chosen:
         raise click.UsageError("--max is less than --min")
+    if merged.get("min") == 1 != merged.get("max"):
+        raise click.UsageError("--min 1 has no interval: name 2, or --max 1 too")
     merged["max"] = max(merged.get("max", Settings().max), merged.get("min", 0))
     measured.run(where, Settings(**merged), set(chosen), how, None)
