@@ -18,7 +18,7 @@ from scripted.plan import Piece, plan
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from scripted.request import Request
     from scripted.script import Script
@@ -45,7 +45,7 @@ class Running:
         self.matched: int | str | None = None
         self.verified = self.proposed = self.accepted = 0
         self.resume = 0.0  # stalled until
-        self.born = time.monotonic()
+        self.born, self.first = time.monotonic(), 0.0  # when it came, and its first token
         self.steps: asyncio.Queue[list[Token]] = asyncio.Queue()
         self._script = script
         faults = script.dice("fault", name, repetition)
@@ -76,6 +76,7 @@ class Running:
                 new.append(self._next(others))
                 self.out.append(new[-1])
             self._judge()
+        self.first = self.first or time.monotonic()
         self.steps.put_nowait(new)
 
     def _judge(self) -> None:
@@ -145,7 +146,7 @@ class Engine:
             self._clock = asyncio.get_running_loop().create_task(self._run())
         return running
 
-    async def steps(self, running: Running) -> AsyncIterator[list[Token]]:
+    async def steps(self, running: Running) -> AsyncGenerator[list[Token], None]:
         """What each step brings, to the end. Left early, the request is aborted."""
         whole = False
         try:

@@ -35,10 +35,11 @@ class Exchange:
     def send(
         self, body: bytes | str | dict[str, Any], status: int = 200, kind: str = "application/json"
     ) -> None:
-        """A whole answer."""
+        """A whole answer; half of one where the connection is to be cut."""
         data = body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else dumps(body)
         head = f"HTTP/1.1 {status} {REASONS.get(status, 'Error')}\r\nContent-Type: {kind}\r\n"
-        self._writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode() + data)
+        self._writer.write(f"{head}Content-Length: {len(data)}\r\n\r\n".encode())
+        self._writer.write(data[: len(data) // 2] if self.cut else data)
 
     def begin(self) -> None:
         """A stream of events."""

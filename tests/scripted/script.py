@@ -16,7 +16,9 @@ class Script:
     seed: int = 0
 
     # What it knows: a text in the prompt, and the answer to give then; or a function of the whole prompt.
+    # With tools: the calls to make, as names and arguments (JSON). What comes last in the prompt counts.
     answers: Mapping[str, str] = field(default_factory=dict)
+    calls: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     answer: Callable[[str], str | None] | None = None
 
     # How it runs. Milliseconds; a step gives each running request its next token.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -105,27 +105,26 @@ class Server:
         events = 0
         if request.stream:
             exchange.begin()
-        async for new in self._engine.steps(running):
-            if exchange.gone:
-                exchange.cut = True
-                return
-            if not request.stream:
-                continue
-            for event in shape.events(new):
-                events += 1
-                if drop == "event" and events == 4:
+        async with aclosing(self._engine.steps(running)) as steps:
+            async for new in steps:
+                if exchange.gone:
+                    exchange.cut = True
+                    return
+                shape.take(new)
+                if not request.stream:
                     continue
-                exchange.event(http.dumps(event))
-            if drop in ("cut", "finish") and len(running.out) >= 4:
+                for event in shape.events(new):
+                    events += 1
+                    if drop != "event" or events != 4:
+                        exchange.event(http.dumps(event))
                 await exchange.drain()
-                exchange.cut = drop == "cut"
-                if drop == "finish":
-                    exchange.end()
-                return
-            await exchange.drain()
-        if drop == "cut" and not request.stream:
-            exchange.cut = True
-        elif not request.stream:
+                if drop in ("cut", "finish") and len(shape.out) >= 4:
+                    exchange.cut = drop == "cut"
+                    if drop == "finish":
+                        exchange.end()
+                    return
+        if not request.stream:
+            exchange.cut = drop == "cut"
             exchange.send(shape.whole())
         else:
             for event in shape.end():

@@ -18,13 +18,22 @@ EMPTY: Shown = {"role": None, "content": None, "reasoning_content": None}
 
 
 class Shape:
-    """Of one request. `events` is called with each step's tokens, `end` once."""
+    """Of one request. `take` and then `events` are called with each step's tokens, `end` once."""
 
     kind = ""
 
     def __init__(self, script: Script, running: Running) -> None:
         self._script, self._running = script, running
         self._id = f"{running.number:032x}"
+        self.out: list[Token] = []  # what was told so far; the engine may be ahead
+
+    def take(self, new: list[Token]) -> None:
+        """A step's tokens."""
+        self.out += new
+
+    @property
+    def _done(self) -> bool:
+        return bool(self._running.finish) and len(self.out) == len(self._running.out)
 
     def _envelope(self, kind: str, choices: list[Shown]) -> Shown:
         return {
@@ -39,11 +48,11 @@ class Shape:
         running = self._running
         if not self._script.usage:
             return None
-        reasoning = sum(token.piece.where == "reasoning" for token in running.out)
+        reasoning = sum(token.piece.where == "reasoning" for token in self.out)
         return {
             "prompt_tokens": len(running.request.ids),
-            "total_tokens": len(running.request.ids) + len(running.out),
-            "completion_tokens": len(running.out),
+            "total_tokens": len(running.request.ids) + len(self.out),
+            "completion_tokens": len(self.out),
             "prompt_tokens_details": {"cached_tokens": running.cached} if details else None,
             "reasoning_tokens": reasoning,
             "completion_tokens_details": {"reasoning_tokens": reasoning} if reasoning else None,
@@ -60,9 +69,16 @@ class Shape:
             yield {**self._envelope(self.kind, []), "usage": self._usage()}
 
     def _text(self) -> str:
-        text = "".join(token.piece.text for token in self._running.out)
+        return self._until_stop("".join(token.piece.text for token in self.out))
+
+    def _new_text(self, new: list[Token]) -> str:
+        """What `new`, the last of `out`, adds: up to a stop that it completes."""
+        before = "".join(token.piece.text for token in self.out[: len(self.out) - len(new)])
+        return self._until_stop(before + "".join(token.piece.text for token in new))[len(before) :]
+
+    def _until_stop(self, text: str) -> str:
         matched = self._running.matched
-        return text.partition(matched)[0] if isinstance(matched, str) else text
+        return text.partition(matched)[0] if self._done and isinstance(matched, str) else text
 
 
 class Chat(Shape):
@@ -72,7 +88,7 @@ class Chat(Shape):
 
     def events(self, new: list[Token]) -> Iterator[Shown]:
         """One event for each place that got tokens: reasoning, a call, the content."""
-        if len(self._running.out) == len(new):
+        if len(self.out) == len(new):
             delta: Shown = {"role": "assistant", "content": "", "reasoning_content": None}
             yield self._envelope(self.kind, [self._choice(delta, None)])
         for where, call, group in _groups(new):
@@ -88,7 +104,10 @@ class Chat(Shape):
                     "tool_calls": [{"id": named, "index": call, "type": "function", "function": function}]
                 }
                 yield self._event(self._choice({**EMPTY, **delta}, logprobs))
-            elif text:
+                continue
+            if self._done and isinstance(self._running.matched, str):
+                text = self._new_text(group)
+            if text:
                 name = "reasoning_content" if where == "reasoning" else "content"
                 yield self._event(self._choice({"reasoning_content": None, name: text}, logprobs))
 
@@ -103,14 +122,13 @@ class Chat(Shape):
         running, calls = self._running, [""] * 8
         names: dict[int, str] = {}
         texts = {"reasoning": "", "content": "", "end": ""}
-        for token in running.out:
+        for token in self.out:
             if token.piece.where == "call":
                 calls[token.piece.call] += token.piece.text
                 names[token.piece.call] = names.get(token.piece.call) or token.piece.name
             else:
                 texts[token.piece.where] += token.piece.text
-        if isinstance(running.matched, str):
-            texts["content"] = texts["content"].partition(running.matched)[0]
+        texts["content"] = self._until_stop(texts["content"])
         message: Shown = {
             "role": "assistant",
             "content": texts["content"] or None,
@@ -126,7 +144,7 @@ class Chat(Shape):
                 }
                 for call, name in names.items()
             ]
-        logprobs = {"content": [_chat_logprob(t) for t in running.out]} if running.request.top >= 0 else None
+        logprobs = {"content": [_chat_logprob(t) for t in self.out]} if running.request.top >= 0 else None
         choice: Shown = {
             "index": 0,
             "message": message,
@@ -137,7 +155,7 @@ class Chat(Shape):
         return {**self._envelope("chat.completion", [choice]), "usage": self._usage(), "metadata": None}
 
     def _finish(self) -> str:
-        called = any(token.piece.where == "call" for token in self._running.out)
+        called = any(token.piece.where == "call" for token in self.out)
         return "tool_calls" if called and self._running.finish == "stop" else self._running.finish
 
     @staticmethod
@@ -161,15 +179,14 @@ class Completion(Shape):
     def events(self, new: list[Token]) -> Iterator[Shown]:
         """One event a step; the last has the finish reason."""
         running = self._running
-        text = "".join(token.piece.text for token in new)
-        echoed = running.request.echo and len(running.out) == len(new)
+        text = self._new_text(new)
+        echoed = running.request.echo and len(self.out) == len(new)
         choice: Shown = {
             "text": running.request.prompt + text if echoed else text,
             "logprobs": self._logprobs(new, echoed),
         }
-        done = bool(running.finish) and running.steps.empty()
-        choice["finish_reason"] = running.finish if done else None
-        choice["matched_stop"] = running.matched if done else None
+        choice["finish_reason"] = running.finish if self._done else None
+        choice["matched_stop"] = running.matched if self._done else None
         yield self._event(choice, details=False)
 
     def end(self) -> Iterator[Shown]:
@@ -183,7 +200,7 @@ class Completion(Shape):
         choice = {
             "index": 0,
             "text": running.request.prompt + text if running.request.echo else text,
-            "logprobs": self._logprobs(running.out, running.request.echo),
+            "logprobs": self._logprobs(self.out, running.request.echo),
             "finish_reason": running.finish,
             "matched_stop": running.matched,
         }
@@ -214,7 +231,7 @@ class Generate(Shape):
 
     def events(self, new: list[Token]) -> Iterator[Shown]:
         """One event a step."""
-        yield self._all(finished=bool(self._running.finish) and self._running.steps.empty())
+        yield self._all(finished=self._done)
 
     def end(self) -> Iterator[Shown]:
         """Nothing more."""
@@ -228,7 +245,7 @@ class Generate(Shape):
         running, request = self._running, self._running.request
         finish: Shown | None = None
         if finished and running.finish == "length":
-            finish = {"type": "length", "length": len(running.out)}
+            finish = {"type": "length", "length": len(self.out)}
         elif finished:
             finish = {"type": "stop", "matched": running.matched}
         meta: Shown = {
@@ -238,7 +255,7 @@ class Generate(Shape):
             "weight_version": "default",
             "num_retractions": 0,
             "reasoning_tokens": 0,
-            "completion_tokens": len(running.out),
+            "completion_tokens": len(self.out),
             "cached_tokens": running.cached,
             "cached_tokens_details": None,
             "dp_rank": None,
@@ -250,15 +267,15 @@ class Generate(Shape):
         if finished and running.verified:
             meta |= {
                 "spec_accept_rate": running.accepted / running.proposed,
-                "spec_accept_length": len(running.out) / running.verified,
+                "spec_accept_length": len(self.out) / running.verified,
                 "spec_num_correct_drafts": running.accepted,
                 "spec_num_proposed_drafts": running.proposed,
                 "spec_verify_ct": running.verified,
             }
-        return {"text": self._text(), "output_ids": [t.piece.id for t in running.out], "meta_info": meta}
+        return {"text": self._text(), "output_ids": [t.piece.id for t in self.out], "meta_info": meta}
 
     def _logprobs(self) -> Shown:
-        running, request = self._running, self._running.request
+        request = self._running.request
 
         def entry(value: float | None, number: int) -> list[Any]:
             return [value, number, tokens.piece(number) if request.texts else None]
@@ -269,9 +286,9 @@ class Generate(Shape):
             ids = request.ids[request.prompt_from :]
             said["input_token_logprobs"] = [entry(v, n) for v, n in zip(values, ids, strict=True)]
             said["input_top_logprobs"] = [[entry(v, n) for v, n in top] or None for top in tops]
-        said["output_token_logprobs"] = [entry(t.logprob, t.piece.id) for t in running.out]
-        said["output_token_logprobs_length"] = len(running.out)
-        said["output_top_logprobs"] = [[entry(v, n) for v, n in t.top] for t in running.out]
+        said["output_token_logprobs"] = [entry(t.logprob, t.piece.id) for t in self.out]
+        said["output_token_logprobs_length"] = len(self.out)
+        said["output_top_logprobs"] = [[entry(v, n) for v, n in t.top] for t in self.out]
         if not request.top:
             del said["input_top_logprobs"], said["output_top_logprobs"]
         return said

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from scripted import structured, words
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Mapping
 
     from scripted.request import Request
     from scripted.script import Script
 
+T = TypeVar("T")
 LRU = """Here is an LRU cache with constant-time operations.
 
 ```python
@@ -62,9 +64,10 @@ def answer(script: Script, request: Request, prompt: str, dice: random.Random) -
     if last.get("role") == "tool":
         return Answer(f"The result is {last.get('content')}.", reasoning)
     if request.tools:
-        tool = structured.choose(request.tools, request.tool_choice, question)
-        if tool is not None:
-            return Answer(reasoning=reasoning, calls=(structured.call(tool, question, dice),))
+        known_calls = _latest(script.calls, prompt)
+        calls = known_calls or structured.calls(request.tools, request.tool_choice, question, dice)
+        if calls:
+            return Answer(reasoning=reasoning, calls=calls)
     if request.schema is not None:
         filled = structured.fill(request.schema, prompt, dice)
         return Answer(json.dumps(filled, ensure_ascii=False), reasoning, structured=True)
@@ -78,8 +81,13 @@ def answer(script: Script, request: Request, prompt: str, dice: random.Random) -
 def _known(script: Script, prompt: str) -> str | None:
     if script.answer is not None and (text := script.answer(prompt)) is not None:
         return text
-    latest = max(script.answers, key=prompt.rfind, default="")
-    return script.answers[latest] if script.answers and latest in prompt else None
+    return _latest(script.answers, prompt)
+
+
+def _latest(table: Mapping[str, T], prompt: str) -> T | None:
+    """The entry whose text comes last in the prompt."""
+    latest = max(table, key=prompt.rfind, default="")
+    return table[latest] if table and latest in prompt else None
 
 
 def _needle(script: Script, prompt: str, question: str, dice: random.Random) -> str | None:

@@ -18,6 +18,7 @@ _FORMATS = {
     "uuid": "12345678-1234-4234-8234-123456789abc",
     "ipv4": "192.0.2.1",
 }
+_NAME = r"(?<=[a-z,] )[A-Z][\w-]+(?: [A-Z][\w-]+)*"  # capitals within a sentence
 
 
 def fill(schema: Any, text: str, dice: random.Random) -> Any:
@@ -83,15 +84,29 @@ def _said(name: str, value: str, text: str) -> str:
     return found[1].strip() if found else ""
 
 
-def call(tool: dict[str, Any], question: str, dice: random.Random) -> tuple[str, str]:
-    """Name and arguments (JSON) of a call that `question` asks for."""
+def calls(
+    tools: list[dict[str, Any]], choice: Any, question: str, dice: random.Random
+) -> tuple[tuple[str, str], ...]:
+    """Names and arguments (JSON) of the calls that `question` asks for: one for each of "Paris and Rome"."""
+    tool = _choose(tools, choice, question)
+    if tool is None:
+        return ()
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", question)
+    names = re.findall(r"\"([^\"]+)\"", question) or re.findall(_NAME, question)
+    found = [_call(tool, question, dice, numbers, names)]
+    if " and " in question and any(name in found[0][1] for name in re.findall(_NAME, question)):
+        while names:
+            found.append(_call(tool, question, dice, numbers, names))
+    return tuple(found)
+
+
+def _call(
+    tool: dict[str, Any], question: str, dice: random.Random, numbers: list[str], names: list[str]
+) -> tuple[str, str]:
+    """One call; it takes what it uses from `numbers` and `names`."""
     function = tool["function"]
     schema = function.get("parameters") or {}
-    filled = fill(schema, question, dice)
-    numbers = re.findall(r"-?\d+(?:\.\d+)?", question)
-    names = re.findall(r"\"([^\"]+)\"", question) or re.findall(
-        r"(?<=[a-z,] )[A-Z][\w-]+(?: [A-Z][\w-]+)*", question
-    )
+    filled, left = fill(schema, question, dice), len(names)
     for field, part in schema.get("properties", {}).items():
         if "enum" in part or _said(field, r"\S+", question):
             continue
@@ -100,10 +115,12 @@ def call(tool: dict[str, Any], question: str, dice: random.Random) -> tuple[str,
             filled[field] = int(number) if number == int(number) else number
         elif part.get("type") == "string" and names and "format" not in part:
             filled[field] = names.pop(0)
+    if len(names) == left:
+        names.clear()  # this tool takes none
     return function["name"], json.dumps(filled, ensure_ascii=False)
 
 
-def choose(tools: list[dict[str, Any]], choice: Any, question: str) -> dict[str, Any] | None:
+def _choose(tools: list[dict[str, Any]], choice: Any, question: str) -> dict[str, Any] | None:
     """The tool that is asked for: the named one, or the one that shares the most words with the question."""
     if isinstance(choice, dict):
         name = choice["function"]["name"]
@@ -113,7 +130,7 @@ def choose(tools: list[dict[str, Any]], choice: Any, question: str) -> dict[str,
     for tool in tools:
         function = tool["function"]
         scores.append(len(asked & _words(f"{function['name']} {function.get('description', '')}")))
-    if not tools or (choice != "required" and max(scores) == 0):
+    if choice != "required" and max(scores) == 0:
         return None
     return tools[scores.index(max(scores))]
 
