@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
+from unicodedata import east_asian_width
 from xml.etree import ElementTree as ET
 
 SANS = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
@@ -34,9 +35,7 @@ class Box(NamedTuple):
 def page(title: str) -> ET.Element:
     """An empty picture; `finish` gives it a size."""
     root = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "role": "img"})
-    ET.SubElement(root, "title").text = _clean(title)
-    shape = {"id": "arrow", "refY": "4", "markerWidth": "8", "markerHeight": "8", "orient": "auto"}
-    ET.SubElement(ET.SubElement(root, "marker", shape), "path", {"d": "M0 0L8 4L0 8z", "fill": FAINT})
+    ET.SubElement(root, "title").text = clean(title)
     return root
 
 
@@ -75,24 +74,38 @@ def text(
     look = {"font-size": f"{size:g}", "fill": colour, "text-anchor": anchor}
     look |= {"font-weight": "600" if bold else "400", "font-family": MONO if mono else SANS}
     element = ET.SubElement(page, "text", {"x": f"{x:g}", "y": f"{y:g}"} | look)
-    words = _clean(words)
+    words = clean(words)
     fits = int(room / (size * (MONO_EM if mono else BOLD_EM if bold else SANS_EM)))
-    element.text = words if len(words) <= fits else words[: fits - 1] + "…"
-    if len(words) > fits:
+    element.text = _cut(words, fits)
+    if element.text != words:
         ET.SubElement(element, "title").text = words
 
 
-def _clean(text: str) -> str:
+def _cut(words: str, fits: int) -> str:
+    """`words`, or their start with an ellipsis; an ideogram and an emoji take the room of two."""
+    wide = [2 if east_asian_width(character) in "WF" else 1 for character in words]
+    if sum(wide) <= fits:
+        return words
+    while wide and sum(wide) >= fits:
+        wide.pop()
+    return words[: len(wide)] + "…"
+
+
+def clean(text: str) -> str:
     """`text` without what XML cannot hold, not even escaped."""
     return re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
 def arrow(page: ET.Element, path: str) -> None:
     """A line along `path`, whose last step is one to a side or up or down, with a head on its end."""
+    if page.find("marker") is None:
+        shape = {"id": "arrow", "refY": "4", "markerWidth": "8", "markerHeight": "8", "orient": "auto"}
+        page.insert(1, marker := ET.Element("marker", shape))
+        ET.SubElement(marker, "path", {"d": "M0 0L8 4L0 8z", "fill": FAINT})
     ET.SubElement(page, "path", {"d": path, "fill": "none", "stroke": FAINT, "marker-end": "url(#arrow)"})
 
 
-def line(page: ET.Element, path: str, colour: str, width: float) -> None:
-    """A line along `path`, `width` pixels wide, with round ends."""
+def line(page: ET.Element, path: str, colour: str, width: float) -> ET.Element:
+    """A line along `path`, `width` pixels wide, with round ends, which it returns."""
     look = {"fill": "none", "stroke": colour, "stroke-width": f"{width:g}", "stroke-linecap": "round"}
-    ET.SubElement(page, "path", {"d": path} | look)
+    return ET.SubElement(page, "path", {"d": path} | look)
