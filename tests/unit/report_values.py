@@ -28,7 +28,7 @@ def point(
 
 
 def boot(number: int, points: Sequence[Point], **more: Any) -> Boot:
-    named = {p.case if p.case.startswith("prefill-") else f"{p.case}-c{p.streams}": p for p in points}
+    named = {f"{p.case}-c{p.streams}": p for p in points}
     given: dict[str, Any] = {
         "id": f"boot-{number}",
         "started": f"2026-10-12T0{number % 10}:00:00Z",
@@ -49,7 +49,12 @@ def boot(number: int, points: Sequence[Point], **more: Any) -> Boot:
 
 def result(boots: Sequence[Boot], **more: Any) -> Result:
     given: dict[str, Any] = {
-        **{"schema": "sparkserve.bench/1", "mode": "decode", "seed": 7, "settings": {"precision": 0.02}},
+        **{
+            "schema": "sparkserve.bench/1",
+            "mode": "decode",
+            "seed": 7,
+            "settings": {"min": 3, "precision": 2.0},
+        },
         "machine": {"nodes": "4 x made up", "kernel": "6.12"},
         "boots": tuple(boots),
     }
@@ -106,7 +111,7 @@ def run(
                 sample({"prefill_tps": rate * draw.gauss(1, 0.004), "ttft_s": length / rate}, round=r)
                 for r in range(samples)
             ]
-            points.append(point(f"prefill-{length}", 1, waves, text="novel"))
+            points.append(point(f"novel-{length}", 1, waves, text="novel"))
         why = Discard(point="code-c4", round=2, why="2 requests of others in the sample")
         more: dict[str, Any] = {"discarded": (why,), "notes": ("clock at 2200 MHz",)} if number == 1 else {}
         made.append(boot(number, points, **more))

@@ -57,7 +57,7 @@ class Point(_Frozen):
     """Samples of one case at one number of streams, in one boot. `text`: novel is drawn words."""
 
     case: str
-    streams: int
+    streams: int = Field(ge=1, le=65536)
     text: Literal["real", "novel", "filler"]
     prompts: tuple[str, ...]  # sha256 of each stream's prompt
     samples: tuple[Sample, ...]

@@ -52,6 +52,7 @@ def _arm(name: str, result: Result) -> Arm:
         )
         for boot in result.boots
     ]
+    pilot = result.settings.get("min")
     return Arm(
         name=name,
         mode=result.mode,
@@ -59,7 +60,7 @@ def _arm(name: str, result: Result) -> Arm:
         settings=result.settings,
         machine=result.machine,
         boots=tuple(starts),
-        rows=figures.rows(result.boots),
+        rows=figures.rows(result.boots, pilot if isinstance(pilot, int) and pilot > 1 else None),
     )
 
 
@@ -100,6 +101,11 @@ def _tiles(arm: Arm) -> Iterable[Tile]:
     )
     if longest:
         yield _tile(longest, "prefill_tps", "prefill")
+    if not decode and not longest:  # prefix, mixed: their points are told by one metric
+        for metric in ("step_ms", "ttft_s"):
+            if found := [row for row in arm.rows if metric in row.figures]:
+                yield from (_tile(row, metric, words.METRIC[metric].name) for row in found[-2:])
+                break
     lowest = [(gib, node) for start in arm.boots for node, gib in start.memory.items()]
     if lowest:
         gib, node = min(lowest)
@@ -115,7 +121,7 @@ def _tile(row: Row, metric: str, label: str) -> Tile:
     figure, size = row.figures[metric], words.length(row.case)
     return Tile(
         label=label,
-        where=f"{words.tokens(size)} tokens" if size else row.name,
+        where=f"{words.tokens(size)} tokens, {' and '.join(row.text)}" if size else row.name,
         value=words.number(figure.mean),
         unit=words.METRIC[metric].unit,
         detail=words.span(figure),

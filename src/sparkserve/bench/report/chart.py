@@ -80,7 +80,7 @@ def draw(ident: str, frame: Frame, series: Sequence[Series]) -> str:
     # Published tables first: a run of ours is never under them.
     for each in sorted(series, key=lambda s: s.arm is not None):
         shift = 0.0 if each.arm is None else _shift(arms.index(each.arm), len(arms), frame, x)
-        group = _series(page, each, lambda value, by=shift: x(value) + by, y)
+        group = _series(page, each, x, y, shift)
         if each.label and each.marks:
             ends.append((y(each.marks[-1].y), x(each.marks[-1].x) + shift, each, group))
     _labels(ends)
@@ -156,18 +156,22 @@ def _shift(i: int, arms: int, frame: Frame, x: Callable[[float], float]) -> floa
 
 
 def _series(
-    page: ET.Element, series: Series, x: Callable[[float], float], y: Callable[[float], float]
+    page: ET.Element,
+    series: Series,
+    x: Callable[[float], float],
+    y: Callable[[float], float],
+    shift: float,
 ) -> ET.Element:
     published = series.arm is None
     kind = "published" if series.arm is None else f"arm c{series.arm % COLOURS}"
     group = ET.SubElement(page, "g", {"class": kind, "data-name": svg.clean(series.name)})
-    points = [f"{x(mark.x):.2f} {y(mark.y):.2f}" for mark in series.marks]
+    points = [f"{x(mark.x) + shift:.2f} {y(mark.y):.2f}" for mark in series.marks]
     if len(points) > 1:
         path = svg.line(group, "M" + "L".join(points), "currentColor", 1.3 if published else 1.8)
         path.attrib |= {"stroke-dasharray": "5 4"} if published else {"stroke-opacity": "0.65"}
     for mark in series.marks:
         if mark.low is not None and mark.high is not None:
-            _interval(group, mark, x(mark.x), y)
+            _interval(group, mark, x(mark.x) + shift, y)
     shape = SHAPES[(series.arm or 0) % len(SHAPES)]
     for mark, point in zip(series.marks, points, strict=True):
         look = {"fill": PAPER if published or series.hollow else "currentColor", "stroke": "currentColor"}
@@ -175,7 +179,7 @@ def _series(
         element = ET.SubElement(group, "path", {"d": f"M{point}{shape}"} | look | data)
         ET.SubElement(element, "title").text = svg.clean(f"{series.name}: {mark.said}")
         for dot in mark.dots if len(mark.dots) > 1 else ():
-            place = {"cx": f"{x(mark.x) + 7.5:.2f}", "cy": f"{y(dot):.2f}", "r": "2"}
+            place = {"cx": f"{x(mark.x) + shift + 7.5:.2f}", "cy": f"{y(dot):.2f}", "r": "2"}
             look = {"class": "boot", "data-y": repr(dot), "fill": "currentColor"}
             ET.SubElement(group, "circle", place | look)
     return group

@@ -21,7 +21,7 @@ def html(report: Report) -> str:
         loader=PackageLoader("sparkserve.bench.report"), autoescape=True, undefined=StrictUndefined
     )
     # Ours, and each text in them was escaped by the XML writer.
-    sections = [s._replace(plots=tuple(map(Markup, s.plots))) for s in plots.sections(report)]
+    sections = [s._replace(plots=list(map(Markup, s.plots))) for s in plots.sections(report)]
     seen = {metric for arm in report.arms for row in arm.rows for metric in row.figures}
     page = environment.get_template("page.html").render(
         report=report,

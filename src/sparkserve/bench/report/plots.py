@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from sparkserve.bench.report.model import Figure, Report, Row
 
+    Where = Callable[[str, int], int | None]  # from a point's case and streams to its x; None: not here
+
+ACCEPTED = "accepted_per_verified"
 PERCENTILES = {"itl_p50_ms": "p50", "itl_p90_ms": "p90", "itl_p99_ms": "p99"}
 
 
@@ -24,7 +27,7 @@ class Section(NamedTuple):
     ident: str
     heading: str
     note: str
-    plots: tuple[str, ...]
+    plots: list[str]
 
 
 def letters(report: Report) -> dict[str, str]:
@@ -34,24 +37,22 @@ def letters(report: Report) -> dict[str, str]:
 
 def sections(report: Report) -> list[Section]:
     """Those that have anything to show."""
-    rows = [row for arm in report.arms for row in arm.rows]
-    aggregate = next((m for m in DECODE if any(m in row.figures for row in rows)), DECODE[0])
-    wanted = (
-        ("decode", "Decode", (aggregate,)),
-        ("step", "Step", ("step_ms",)),
-        ("prefill", "Prefill", ("prefill_tps",)),
-        ("itl", "Time between tokens", tuple(PERCENTILES)),
-        ("accepted", "Acceptance", ("accepted_per_verified",)),
+    seen = {metric for arm in report.arms for row in arm.rows for metric in row.figures}
+    aggregate = next((metric for metric in DECODE if metric in seen), DECODE[0])
+    between = "Half of the gaps between tokens are below p50, one of a hundred is above p99."
+    made = (
+        Section("decode", "Decode", _meaning(aggregate), _by_case(report, "decode", (aggregate,))),
+        Section("step", "Step", _meaning("step_ms"), _by_case(report, "step", ("step_ms",))),
+        Section("prefill", "Prefill", _meaning("prefill_tps") + _texts(report), _prefill(report)),
+        Section("itl", "Time between tokens", between, _by_case(report, "itl", tuple(PERCENTILES))),
+        Section("accepted", "Acceptance", _meaning(ACCEPTED), _by_case(report, "accepted", (ACCEPTED,))),
     )
-    made = []
-    for ident, heading, metrics in wanted:
-        plots = _prefill(report) if ident == "prefill" else _by_case(report, ident, metrics)
-        if plots:
-            note = words.METRIC[metrics[0]].meaning
-            if ident == "itl":
-                note = "Half of the gaps between tokens are below p50, one of a hundred is above p99."
-            made.append(Section(ident, heading, note[0].upper() + note[1:].rstrip(".") + ".", tuple(plots)))
-    return made
+    return [section for section in made if section.plots]
+
+
+def _meaning(metric: str) -> str:
+    meaning = words.METRIC[metric].meaning
+    return f"{meaning[0].upper()}{meaning[1:]}."
 
 
 def _by_case(report: Report, ident: str, metrics: Sequence[str]) -> list[str]:
@@ -59,35 +60,56 @@ def _by_case(report: Report, ident: str, metrics: Sequence[str]) -> list[str]:
     cases = dict.fromkeys(
         row.case for row in rows if words.length(row.case) is None and row.figures.keys() & set(metrics)
     )
-    plots = []
+    plots: list[str] = []
     for case in cases:
         series = [
             each
             for metric in metrics
-            for each in _series(
-                report,
-                metric,
-                lambda c, streams, case=case: streams if c == case else None,
-                label=PERCENTILES.get(metric, ""),
-            )
+            for each in _series(report, metric, _streams_of(case), label=PERCENTILES.get(metric, ""))
         ]
-        unit = words.METRIC[metrics[0]].unit.replace("of 1", "accepted of verified drafts")
-        top = 1.0 if unit.startswith("accepted") else None
-        frame = Frame(case, "streams", unit, _ticks(series, lambda x: f"{x:g}"), top)
+        ticks = _ticks(series, lambda x: f"{x:g}")
+        if metrics == (ACCEPTED,):
+            frame = Frame(case, "streams", "accepted of verified drafts", ticks, top=1.0)
+        else:
+            frame = Frame(case, "streams", words.METRIC[metrics[0]].unit, ticks)
         plots.append(chart.draw(f"{ident}-{len(plots)}", frame, series))
     return plots
 
 
 def _prefill(report: Report) -> list[str]:
-    rows = list(chain.from_iterable(arm.rows for arm in report.arms))
-    prefills = [row for row in rows if words.length(row.case) and "prefill_tps" in row.figures]
-    plots = []
-    for streams in sorted({row.streams for row in prefills}):
-        series = _series(report, "prefill_tps", lambda c, n, n0=streams: words.length(c) if n == n0 else None)
+    """A plot for each kind of text and number of streams. The note has the published tables' text."""
+    found = [
+        (row.text, row.streams)
+        for arm in report.arms
+        for row in arm.rows
+        if words.length(row.case) and "prefill_tps" in row.figures
+    ]
+    plots: list[str] = []
+    for text, streams in dict.fromkeys(found):
+        series = _series(report, "prefill_tps", _length_at(streams), text=text)
         ticks = _ticks(series, lambda x: words.tokens(int(x)))
-        frame = Frame(words.count(streams, "stream"), "tokens of prompt", "tok/s", ticks)
+        title = f"{' and '.join(text)} text, {words.count(streams, 'stream')}"
+        frame = Frame(title, "tokens of prompt", "tok/s", ticks)
         plots.append(chart.draw(f"prefill-{len(plots)}", frame, series))
     return plots
+
+
+def _streams_of(case: str) -> Where:
+    return lambda found, streams: streams if found == case else None
+
+
+def _length_at(streams: int) -> Where:
+    return lambda case, found: words.length(case) if found == streams else None
+
+
+def _texts(report: Report) -> str:
+    """Which text the published tables were made with."""
+    letter = letters(report)
+    said = []
+    for name, reference in report.references.items():
+        kinds = dict.fromkeys(p.text for p in reference.points.values() if "prefill_tps" in p.metrics)
+        said += [f"{letter[name]} {' and '.join(kinds)}"] if kinds else []
+    return f" Published with text of kind: {', '.join(said)}." if said else ""
 
 
 def _ticks(series: Iterable[Series], said: Callable[[float], str]) -> tuple[tuple[float, str], ...]:
@@ -95,15 +117,15 @@ def _ticks(series: Iterable[Series], said: Callable[[float], str]) -> tuple[tupl
 
 
 def _series(
-    report: Report, metric: str, where: Callable[[str, int], int | None], *, label: str = ""
+    report: Report, metric: str, where: Where, *, label: str = "", text: tuple[str, ...] = ()
 ) -> list[Series]:
-    """One for each arm and published table with the metric; `where` gives a point's x, None for none."""
+    """One for each arm and published table with the metric. `text`: of ours only points with this text."""
     made = []
     for i, arm in enumerate(report.arms):
         marks = [
             _mark(x, row, row.figures[metric])
             for row in arm.rows
-            if metric in row.figures and (x := where(row.case, row.streams))
+            if metric in row.figures and text in ((), row.text) and (x := where(row.case, row.streams))
         ]
         name = f"{arm.name} {label}".rstrip()
         made.append(Series(name, i, tuple(marks), label, hollow=label not in ("", "p50")))

@@ -62,30 +62,39 @@ def figure(value: Figure | None) -> Cell:
 
 def side_by_side(report: Report) -> Iterator[Table]:
     """A table for each metric that arms are chosen by: arms, then published tables."""
-    ours = [{Place(row.case, row.streams): row for row in arm.rows} for arm in report.arms]
-    names = {at: row.name for rows in ours for at, row in rows.items()}
+    ours = [{row.name: row for row in arm.rows} for arm in report.arms]
+    points = {name: row for rows in ours for name, row in rows.items()}
     theirs = [
-        (reference.title, {place(name): point for name, point in reference.points.items()})
+        (reference.title, {_at(*place(name)): point for name, point in reference.points.items()})
         for reference in report.references.values()
     ]
     for metric in (*DECODE, "step_ms", "prefill_tps"):
-        here = [at for at in names if any(at in rows and metric in rows[at].figures for rows in ours)]
-        beside = [(title, points) for title, points in theirs if any(_has(points, at, metric) for at in here)]
+        here = {
+            name: _at(row.case, row.streams)
+            for name, row in points.items()
+            if any(name in rows and metric in rows[name].figures for rows in ours)
+        }
+        beside = [(title, has) for title, has in theirs if any(_has(has, at, metric) for at in here.values())]
         if not here or len(ours) + len(beside) < 2:
             continue
-        unit = words.METRIC[metric].unit
-        columns = [Column("point"), *(Column(arm.name, unit) for arm in report.arms)]
-        columns += [Column(title, unit, published=True) for title, _ in beside]
-        rows = [
-            (
-                Cell(names[at]),
-                *(figure(rows[at].figures.get(metric)) if at in rows else Cell(NONE) for rows in ours),
-                *(_published(_has(points, at, metric), detail=_kind(points, at)) for _, points in beside),
-            )
-            for at in here
-        ]
         named = words.METRIC[metric]
-        yield Table(f"{named.name}, {named.unit}: {named.meaning}", tuple(columns), tuple(rows))
+        columns = [Column("point"), *(Column(arm.name, named.unit) for arm in report.arms)]
+        columns += [Column(title, named.unit, published=True) for title, _ in beside]
+        rows = tuple(
+            (
+                Cell(name),
+                *(figure(rows[name].figures.get(metric)) if name in rows else Cell(NONE) for rows in ours),
+                *(_published(_has(has, at, metric), detail=_kind(has, at)) for _, has in beside),
+            )
+            for name, at in here.items()
+        )
+        yield Table(f"{named.name}, {named.unit}: {named.meaning}", tuple(columns), rows)
+
+
+def _at(case: str, streams: int) -> Place:
+    """Where a point is looked up: a prefill by its length, whatever text it has."""
+    length = words.length(case)
+    return Place(case if length is None else f"prefill-{length}", streams)
 
 
 def _has(points: Mapping[Place, Published], at: Place, metric: str) -> float | None:

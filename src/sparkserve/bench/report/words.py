@@ -40,7 +40,7 @@ METRIC = {
 }
 DASH = "\N{EN DASH}"
 _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-_PREFILL = re.compile(r"prefill-([0-9]{1,9})")
+_PREFILL = re.compile(r"(?:prefill|real|novel|filler)-([0-9]{1,9})")
 
 
 def number(value: float) -> str:
@@ -71,7 +71,7 @@ def count(number: int, word: str) -> str:
 
 
 def length(case: str) -> int | None:
-    """The prompt's tokens of a case such as prefill-32768; None for another."""
+    """The prompt's tokens of a prefill's case, such as real-32768; None for a case of another kind."""
     found = _PREFILL.fullmatch(case)
     return int(found[1]) if found else None
 
