@@ -118,8 +118,8 @@ def _y_axis(page: ET.Element, frame: Frame, series: Iterable[Series]) -> Callabl
     seen = max(max(mark.y, *mark.dots) if mark.dots else mark.y for mark in marks)
     # An interval over two boots can be wider than all that was measured: it is cut, and the table has it.
     widest = max((mark.high for mark in marks if mark.high is not None), default=seen)
-    top = frame.top or max(seen, min(widest, 1.5 * seen)) * 1.04 or 1.0
-    top = top if math.isfinite(top) else seen
+    top = frame.top or max(seen, min(widest, 1.5 * seen)) * 1.04
+    top = top if top > 1e-12 else 1.0
     svg.text(page, 10, 42, frame.y_name, 240, size=12, colour=FAINT)
 
     def place(value: float) -> float:

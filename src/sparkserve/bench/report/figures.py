@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sparkserve.bench.results import Boot, Point
 
-_ABSURD = 1e15  # no metric is; NaN and infinity, which JSON can hold, are not below it either
+_ABSURD = 1e15  # no metric is, and none is below 0; nor is NaN, which JSON can hold, between them
 
 
 def rows(boots: Sequence[Boot], pilot: int | None) -> tuple[Row, ...]:
@@ -36,7 +36,7 @@ def _row(name: str, points: Sequence[Point], pilot: int | None) -> Row:
     figures = {}
     for metric in METRICS:
         values = [
-            [s.metrics[metric] for s in point.samples if abs(s.metrics.get(metric, math.inf)) < _ABSURD]
+            [s.metrics[metric] for s in point.samples if 0 <= s.metrics.get(metric, math.inf) < _ABSURD]
             for point in points
         ]
         if any(values):

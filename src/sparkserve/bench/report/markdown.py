@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sparkserve.bench.report.tables import Cell, Table
 
 # What begins anything in Markdown; @ would tell a person of that name, where the text is an issue's.
-_SIGNS = {ord(sign): f"\\{sign}" for sign in "\\`*_{}[]<>#|~!$"} | {ord("@"): "&#64;", ord("&"): "&amp;"}
+_SIGNS = {ord(sign): f"\\{sign}" for sign in "\\`*_{}[]<>#|~!$"} | {ord("@"): "&commat;", ord("&"): "&amp;"}
 
 
 def markdown(report: Report) -> str:
