@@ -165,7 +165,7 @@ class Engine:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while self.running or self.waiting:
-            due += self._admit() / 1000 + self._step_s()
+            due += self._admit() / 1000 + self.step_s()
             late = loop.time() - due
             due = max(due, loop.time() - 0.005)  # what one late step lost, the next ones do not make up
             await asyncio.sleep(max(0.0, -late))
@@ -195,7 +195,8 @@ class Engine:
             self.running.append(running)
         return cost
 
-    def _step_s(self) -> float:
+    def step_s(self) -> float:
+        """Seconds that the next step takes."""
         script = self.script
         noise = math.exp(script.noise_sd * self._noise.gauss(0, 1)) if script.noise_sd else 1.0
         return script.step_ms / 1000 * (1 + script.slow / 100) * self._boot * noise

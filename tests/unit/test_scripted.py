@@ -92,7 +92,7 @@ def test_logprobs_are_a_distribution_whose_first_was_chosen() -> None:
 
 
 def test_generate_scores_what_it_wrote_as_it_wrote_it() -> None:
-    shown = {"return_logprob": True, "top_logprobs_num": 3, "return_text_in_logprobs": True}
+    shown: dict[str, Any] = {"return_logprob": True, "top_logprobs_num": 3, "return_text_in_logprobs": True}
     (written,) = ask(Script(), RIVERS, path="/generate", **shown)
     meta = written.body["meta_info"]
     assert meta["input_token_logprobs"] == []
@@ -301,8 +301,8 @@ def test_counters_grow_by_what_was_used() -> None:
                     reply = await client.ask(
                         CHAT, body_of(CHAT, "word " * 50, {"stream": True, "max_tokens": 30})
                     )
-                    assert reply.usage is not None
                 said = await counters(client)
+        assert reply.usage is not None
         prompt = reply.usage.prompt_tokens
         stream = '{is_streaming="true"}'
         assert said[f"sglang:prompt_tokens_total{stream}"] == 2 * prompt
