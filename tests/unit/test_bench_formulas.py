@@ -98,6 +98,12 @@ def test_what_cannot_be_had_is_not_there() -> None:
     assert found["stream_tps"] == pytest.approx(8 / 0.8)
 
 
+def test_what_came_all_at_once_has_no_rate() -> None:
+    found = formulas.decode([stream((0.5, 1), (0.5, 9)), stream((0.5, 1), (0.9, 9))], STEPS, {})
+    assert "stream_tps" not in found and "step_ms" not in found
+    assert found["tps"] == pytest.approx(18 / 0.9)
+
+
 def test_prefill_is_prompt_tokens_over_the_time_to_the_first() -> None:
     reply = Reply(200, None, 2.5, usage=Usage(2048, 1), arrivals=(Arrival(2.0, "a", 1),))
     assert formulas.prefill(reply) == {"ttft_s": 2.0, "prefill_tps": 1024.0}

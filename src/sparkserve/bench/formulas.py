@@ -47,9 +47,10 @@ def decode(
     }
     first = min(reply.started + reply.arrivals[0].at for reply in good)
     window = max(reply.started + reply.arrivals[-1].at for reply in good) - first
-    rates = [after_first(r) / (r.arrivals[-1].at - r.arrivals[0].at) for r in good if len(r.arrivals) > 1]
-    if len(rates) == len(good) and window > 0:
+    spans = [reply.arrivals[-1].at - reply.arrivals[0].at for reply in good]
+    if min(spans) > 0:  # what came all at once has no rate
         metrics["decode_window_tps"] = sum(map(after_first, good)) / window
+        rates = [after_first(reply) / span for reply, span in zip(good, spans, strict=True)]
         metrics["stream_tps"] = _mean(rates)
     accepted = acceptance(good, growth, now)
     if accepted is not None:

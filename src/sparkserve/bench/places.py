@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sparkserve.bench.watch import Source
     from sparkserve.gates.subject import Target
 
+ONE_BOOT = "an endpoint has one boot: several need --fleet, whose engine can be restarted"
 _OURS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -61,6 +62,4 @@ class Endpoint(NamedTuple):
 
     def restart(self) -> None:
         """Nobody starts the engine of others. Raises `click.UsageError`."""
-        raise click.UsageError(
-            "an endpoint has one boot: several need --fleet, whose engine can be restarted"
-        )
+        raise click.UsageError(ONE_BOOT)

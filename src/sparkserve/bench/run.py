@@ -83,6 +83,7 @@ async def _sample(task: Task, boot: Boot, purity: Purity) -> Boot:
     for case, metrics in task.measure(replies, growth, now).items():
         name = f"{case}-c{task.streams}"
         before = points[name].samples if name in points else ()
+        prompts = points[name].prompts if name in points else ()
         sample = Sample(
             round=number,
             metrics=dict(metrics),
@@ -95,7 +96,7 @@ async def _sample(task: Task, boot: Boot, purity: Purity) -> Boot:
             case=case,
             streams=task.streams,
             text=task.text,
-            prompts=tuple(task.prompts),
+            prompts=tuple(dict.fromkeys((*prompts, *task.prompts))),
             samples=(*before, sample),
         )
     return boot.model_copy(update={"points": points})
@@ -119,8 +120,10 @@ def _noted(boot: Boot, begun: Boot | None, purity: Purity, notes: Sequence[str])
 
 
 def _new(subject: Subject) -> Boot:
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    return Boot(id=subject.boot or started, started=started, subject=subject, points={})
+    started = datetime.now(UTC).isoformat(timespec="milliseconds")
+    # Another plan's group counts its boots from 1 too.
+    name = f"{(subject.fleet_id or '')[:12]}-{subject.boot}" if subject.boot else started
+    return Boot(id=name, started=started, subject=subject, points={})
 
 
 def _taken(task: Task, boot: Boot) -> int:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sparkserve.bench import machine, run, watch
+from sparkserve.bench.arms import CUT
 from sparkserve.bench.purity import QUIET
 from sparkserve.bench.results import Boot, Result
 from sparkserve.client.client import Client
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from sparkserve.bench.watch import Source
     from sparkserve.gates.subject import Target
 
-CUT = "cut short"
 CONNECTIONS = 64  # more streams than any case has prompts for, and the reader of counters
 
 

@@ -132,8 +132,8 @@ def common(function: Callable[..., object]) -> Callable[..., object]:
     return function
 
 
-def place(fleet: str, endpoint: str | None, model: str | None) -> Place:
-    """Where to measure. Raises `click.UsageError`."""
+def place(fleet: str, endpoint: str | None, model: str | None, boots: int) -> Place:
+    """Where to measure that many boots. Raises `click.UsageError`."""
     from sparkserve.bench import places
 
     if endpoint is None and model is None:
@@ -143,6 +143,8 @@ def place(fleet: str, endpoint: str | None, model: str | None) -> Place:
     context = click.get_current_context()
     if context.get_parameter_source("fleet") is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError("either --fleet or --endpoint")
+    if boots > 1:
+        raise click.UsageError(places.ONE_BOOT)
     return places.Endpoint(endpoint.rstrip("/"), model)
 
 

@@ -40,7 +40,7 @@ def _point(settings: Settings, asker: Asker, kind: Kind, size: int, streams: int
 
     async def send(number: int) -> list[Reply]:
         # Before any is sent: they must arrive together.
-        texts = [await prompts.draw(f"{case}:{number}:{stream}") for stream in range(streams)]
+        texts = [await prompts.draw(f"{case}:{stream}", number) for stream in range(streams)]
         return await asker.complete(texts, settings.tokens)
 
     def measure(

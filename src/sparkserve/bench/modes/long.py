@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparkserve.bench.workloads import texts
-from sparkserve.bench.workloads.fit import Fitted, fit
+from sparkserve.bench.workloads.fit import fit
 
 if TYPE_CHECKING:
     from sparkserve.bench.asker import Asker
@@ -32,11 +32,18 @@ class Prompts:
         self._notes: list[str] = []
         self.sha256: list[str] = []
 
-    async def draw(self, label: str) -> str:
-        """The prompt `label`. Raises `BENCH.REQUEST` when the endpoint does not even answer a probe."""
-        found = await fit(self._kind, self._size, f"{self._seed}:{label}", self._count)
+    async def draw(self, label: str, number: int) -> str:
+        """The prompt `label` of round `number`; warm-ups are not listed.
+
+        Raises `BENCH.REQUEST` when the endpoint does not even answer a probe.
+        """
+        found = await fit(self._kind, self._size, f"{self._seed}:{label}:{number}", self._count)
         self._distinct = min(self._distinct, found.distinct)
-        return self._noted(found)
+        if self._weight is None and found.tokens != self._size:
+            self._notes.append(f"{self._kind} text of {self._size} tokens: has {found.tokens} at one time")
+        if number >= 0 and found.sha256 not in self.sha256:
+            self.sha256.append(found.sha256)
+        return found.text
 
     def notes(self) -> list[str]:
         """How much of the texts is said once only, and what could not be exact."""
@@ -60,10 +67,3 @@ class Prompts:
     async def _probe(self) -> float:
         text = texts.text(self._kind, _PROBE, f"{self._seed}:probe")
         return len(text) / await self._asker.prompt_tokens(text)
-
-    def _noted(self, found: Fitted) -> str:
-        if found.sha256 not in self.sha256:
-            self.sha256.append(found.sha256)
-        if self._weight is None and found.tokens != self._size:
-            self._notes.append(f"{self._kind} text of {self._size} tokens: has {found.tokens} at one time")
-        return found.text

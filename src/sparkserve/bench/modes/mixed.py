@@ -44,7 +44,7 @@ def _point(settings: Settings, asker: Asker, kind: Kind, size: int, streams: int
     short: set[str] = set()
 
     async def send(number: int) -> list[Reply]:
-        text = await prompts.draw(f"mixed-{kind}-{size}:{number}")
+        text = await prompts.draw(f"mixed-{kind}-{size}", number)
         decoding = asyncio.create_task(asker.chat(cases.wave(drawn, streams, number), settings.tokens))
         await asyncio.sleep(pause[0])
         long = await asker.complete([text], 1)

@@ -27,7 +27,7 @@ def _point(settings: Settings, asker: Asker, kind: Kind, size: int) -> Task:
     prompts = Prompts(asker, settings, kind, size)
 
     async def send(number: int) -> list[Reply]:
-        text = await prompts.draw(f"{case}:{number}")
+        text = await prompts.draw(case, number)
         return await asker.complete([text], 1)
 
     def measure(

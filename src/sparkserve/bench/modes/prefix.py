@@ -30,7 +30,7 @@ def _point(settings: Settings, asker: Asker, kind: Kind, size: int) -> Task:
     cold, warm = f"cold-{kind}-{size}", f"warm-{kind}-{size}"
 
     async def send(number: int) -> list[Reply]:
-        text = await prompts.draw(f"{cold}:{number}")
+        text = await prompts.draw(cold, number)
         salt = uuid.uuid4().hex
         replies = []
         for _ in range(1 + _REPLAYS):
