@@ -33,6 +33,7 @@ let
     venv = call ./venv.nix;
     layer = call ./layer.nix;
     image = call ./image.nix;
+    closure = call ./closure.nix;
     host = call ./host.nix;
     inherit (call ./hosts.nix) hosts images;
     devCheck = call ./dev-check.nix;

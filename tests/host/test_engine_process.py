@@ -16,7 +16,7 @@ import fake_checkout
 import pytest
 from fake_checkout import PREFIX, SCRIPT
 
-from sparkserve.engine import process, procfs, ready, status
+from sparkserve.engine import once, process, procfs, ready, status
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
 
@@ -138,3 +138,22 @@ def test_interrupt_while_starting_is_held_back(files: NodeFiles, tmp_path: Path)
     assert run is not None
     process.kill(run, files)
     assert_gone([run.monitor.pid, run.init.pid, run.engine.pid], files)
+
+
+def test_an_engine_for_a_block(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    plan = engine_values.plan(port=port, binds=[PREFIX, SCRIPT])
+    closure = fake_checkout.host_closure()
+    with once.serving(plan, closure, tmp_path) as run:
+        assert run.canary is not None
+        pids = everything(run)
+    assert not any((found := procfs.find(pid)) and found.alive() for pid in pids)
+    assert "Uvicorn" not in capfd.readouterr().err
+
+    # A gate that fails ends the block so.
+    with pytest.raises(SystemExit), once.serving(plan, closure, tmp_path) as run:
+        pids = everything(run)
+        raise SystemExit("✗ smoke")
+    assert not any((found := procfs.find(pid)) and found.alive() for pid in pids)
+    assert "Uvicorn" in capfd.readouterr().err

@@ -12,7 +12,7 @@ from sparkserve.checks import Outcome, _command
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-title = "nix flake check with the network cut: lint, types, unit tests, a served answer in the sandbox"
+title = "nix flake check with the network cut: lint, types, unit tests, the quick gates in the sandbox"
 cost_s = 240
 slow = False
 

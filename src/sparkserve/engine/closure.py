@@ -1,4 +1,4 @@
-"""What a host closure says about itself: `closure.json`, written by Nix (nix/host.nix)."""
+"""What a host closure says about itself: `closure.json`, written by Nix (nix/closure.nix)."""
 
 from __future__ import annotations
 
