@@ -27,6 +27,7 @@ in
     )
     ++ lib.optionals single (
       said alone "group" [ ]
+      ++ said alone "metrics" [ "engine" ]
       ++ said alone "guard" [ "enable" "startup" "steady" ]
       # The rule about Wi-Fi reads the interface (modules/kernel-rules.nix).
       ++ said alone "fabric" [ "managementInterface" ]

@@ -2,13 +2,14 @@
 # port of the rendezvous range, at one boot in a hundred.
 { lib, config, ... }:
 let
-  inherit (config) fleet group serving weights;
+  inherit (config) fleet group metrics serving weights;
   at = option: first: count: { inherit option first; last = first + count - 1; };
   used = lib.optionals (fleet.topology != "single") ([
     (at "serving.port" serving.port 1)
     (at "group.controlPort" group.controlPort 2)
     (at "group.enginePort" group.enginePort 1)
     (at "group.rendezvousPort" group.rendezvousPort 100)
+    (at "metrics.port" metrics.port 1)
   ] ++ lib.optional (weights.source == "nfs") (at "weights.source = \"nfs\"" 2049 1));
   said = use:
     "${use.option}, which takes ${toString use.first}"

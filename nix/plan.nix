@@ -65,6 +65,7 @@ in
       closest_ms = guard.closestMs;
       kill_ms = guard.killMs;
     };
+  metrics = if single then null else { inherit (metrics) port; };
   gates = config.gates;
   # What the node's memory is planned for; null for a model that has no shapes, as nobody counts a laptop's memory.
   memory = if model == null then null else {

@@ -214,6 +214,12 @@ class Guard(_Frozen):
     kill_ms: Annotated[int, Field(ge=1)]
 
 
+class Metrics(_Frozen):
+    """Where each node serves its counters, on its management address."""
+
+    port: Port
+
+
 class Adapter(_Frozen):
     """An adapter that is on, with every one of its settings."""
 
@@ -269,8 +275,8 @@ class Host(_Frozen):
 
 
 class Plan(_Frozen):
-    """One node's plan. `fabric` and `group` are None for the topology `single`, `engram` for a model without,
-    `memory` for one whose shapes are not known, and `weights` for one that is in the closure.
+    """One node's plan. `fabric`, `group` and `metrics` are None for the topology `single`, `engram` for a
+    model without, `memory` for one whose shapes are not known, and `weights` for one that is in the closure.
 
     `gates` are names of gates in the order they run; one that the harness does not have has failed."""
 
@@ -284,6 +290,7 @@ class Plan(_Frozen):
     group: Group | None
     guard: Guard | None
     engram: Engram | None
+    metrics: Metrics | None
     gates: tuple[GateName, ...]
     memory: Memory | None
     weights: Weights | None
@@ -296,8 +303,10 @@ class Plan(_Frozen):
             raise ValueError("fleet.nodes with the ranks 0, 1, ... in order")
         if (self.node.name, self.node.rank) not in ranks:
             raise ValueError("node to be one of fleet.nodes, with the same rank")
-        if (self.fleet.topology == "single") != (self.fabric is None and self.group is None):
-            raise ValueError("fabric and group exactly when the topology is not single")
+        if (self.fleet.topology == "single") != (
+            self.fabric is None and self.group is None and self.metrics is None
+        ):
+            raise ValueError("fabric, group and metrics exactly when the topology is not single")
         if self.group is not None and self.group.size != len(ranks):
             raise ValueError("group.size to be the number of fleet.nodes")
         return self

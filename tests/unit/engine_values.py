@@ -50,6 +50,7 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
             "group": None,
             "guard": None,
             "engram": None,
+            "metrics": None,
             "gates": ["smoke"],
             "memory": None,
             "weights": None,

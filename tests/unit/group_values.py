@@ -57,6 +57,7 @@ def plan(rank: int, port: int, *, faults: dict[str, str] | None = None, **change
         **{"engine_port": port + 2 + rank, "start_limit": 3, "start_window_s": 600},
         **{"canary_s": 1, "lost_s": 4, **changes},
     }
+    value["metrics"] = {"port": port}
     value["engine"] |= {"args": ["--model-path", "/model"], "env": faults or {}}
     value["adapters"] = [{"name": "one", "settings": {"timeout_s": 30}}]
     value["serving"]["ready_timeout_s"] = 20

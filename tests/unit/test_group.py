@@ -61,6 +61,7 @@ async def test_up_and_down(tmp_path: Path) -> None:
         status = await made.until_up()
         assert [rank.phase for rank in status.ranks] == ["ready"] * 3
         assert [rank.adapters for rank in status.ranks] == [("one",)] * 3
+        assert run_files.armed(tmp_path / "1/rank.json") == {"one": "d"}
         assert file(made)["state"] == "up"
         assert file(made)["boot"].startswith("1-")
         assert len(engines(tmp_path)) == 12

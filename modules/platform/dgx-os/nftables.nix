@@ -2,7 +2,7 @@
 # is touched.
 { lib, config, ... }:
 let
-  inherit (config) fabric fleet group host node serving;
+  inherit (config) fabric fleet group host metrics node serving;
   inherit (import ../../../nix/rails.nix { inherit lib config; }) links;
   render = import ../../types/unit.nix lib;
   own = links node.rank;
@@ -21,12 +21,12 @@ let
         # A cable carries its own network and nothing else. RDMA passes by the kernel and is not seen here.
     ${lib.concatMapStringsSep "\n" (link: "    iifname ${quoted link.interface} ip saddr != ${net link} drop") own}
         iifname ${set (map (link: quoted link.interface) own)} meta nfproto ipv6 drop
-        # Endpoint and controller.
+        # Endpoint, controller and counters.
         tcp dport ${closed} iifname != ${set (map quoted [ "lo" fabric.managementInterface ])} drop
       }
     }
   '';
-  closed = set (map toString [ serving.port group.controlPort ]);
+  closed = set (map toString [ serving.port group.controlPort metrics.port ]);
 in
 {
   config.host = lib.mkIf (host.platform == "dgx-os" && fleet.topology != "single") {

@@ -82,10 +82,12 @@ class Health:
     @property
     def probe(self) -> Probe:
         """The last canary; one that is still out and slow counts more than the good one before it."""
-        if self._probe_out and self._probe_at is not None:
-            seconds = round(self._clock() - self._probe_at, 3)
-            return Probe(result="pending", seconds=seconds, detail=self._probe.detail)
-        return self._probe
+        if self._probe_at is None:
+            return self._probe
+        age = round(self._clock() - self._probe_at, 3)
+        if self._probe_out:
+            return Probe(result="pending", seconds=age, detail=self._probe.detail, age_s=age)
+        return self._probe.model_copy(update={"age_s": age})
 
     @property
     def verdict(self) -> Verdict:

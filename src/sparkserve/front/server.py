@@ -84,7 +84,6 @@ class Front:
             **self._state().model_dump(by_alias=True),
             "group": self.health.group.model_dump(by_alias=True),
             "clients": len(self.clients),
-            "requests": dict(self.counts),
             "log_lines_dropped": self._log.dropped,
             "started_at": round(self._started, 3),
             "engine": str(self.config.engine),
@@ -100,6 +99,7 @@ class Front:
             reason=self.health.reason,
             last_token_age_s=None if age is None else round(age, 3),
             in_flight=len(self.exchanges),
+            requests=dict(self.counts),
             canary=self.health.probe,
         )
 

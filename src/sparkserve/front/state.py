@@ -45,11 +45,15 @@ class Group(_Record):
 
 
 class Probe(_Record):
-    """The last canary. seconds: how long it took, or has been out. detail: what went wrong."""
+    """The last canary. seconds: how long it took, or has been out. detail: what went wrong.
+
+    age_s: since it was sent, None when none was in this boot.
+    """
 
     result: Literal["none", "pending", "ok", "failed"] = "none"
     seconds: float = 0.0
     detail: str = ""
+    age_s: float | None = None
 
 
 class FrontState(_Record):
@@ -58,7 +62,7 @@ class FrontState(_Record):
     The controller acts on `verdict` "silent": the group is up, and for `lost_s` no token came out of it. It
     should also look at `written_at` (unix time): a front that is stopped or gone says nothing at all.
     `last_token_age_s` is None when no token has come out in this boot; `in_flight` counts requests that are
-    with the engine.
+    with the engine, `requests` those that are over by how they ended, since the front's start.
     """
 
     schema_: Literal["sparkserve.front/1"] = Field(default="sparkserve.front/1", alias="schema")
@@ -69,6 +73,7 @@ class FrontState(_Record):
     reason: str
     last_token_age_s: float | None
     in_flight: int
+    requests: dict[str, int] = Field(default_factory=dict)
     canary: Probe
 
 

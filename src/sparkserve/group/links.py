@@ -26,7 +26,7 @@ class Carriers:
         if not NET.is_dir():
             return ""
         for link in self._links:
-            self._misses[link] = 0 if _carrier(link.interface) else self._misses[link] + 1
+            self._misses[link] = 0 if carrier(link.interface, NET) else self._misses[link] + 1
         cut = [link for link, misses in self._misses.items() if misses >= LOOKS]
         return ", ".join(f"no carrier on {link.interface} to {ranks(link)}" for link in cut)
 
@@ -37,8 +37,9 @@ def ranks(link: Link) -> str:
     return f"rank {each[0]}" if len(each) == 1 else f"ranks {', '.join(each)}"
 
 
-def _carrier(interface: str) -> bool:
+def carrier(interface: str, net: Path) -> bool:
+    """Whether the kernel, whose interfaces are in the folder `net`, sees a signal on this one."""
     try:
-        return (NET / interface / "carrier").read_text().strip() == "1"
+        return (net / interface / "carrier").read_text().strip() == "1"
     except OSError:  # not there, or administratively down
         return False

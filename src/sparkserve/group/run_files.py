@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from sparkserve.engine.procfs import Process
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 RUN = Path("/run/sparkserve")
 LOGS = Path("/var/log/sparkserve")
 STATE = Path("/var/lib/sparkserve")
 RANK = RUN / "rank.json"  # the rank supervisor's engine
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
-def note_engine(path: Path, number: int, engine: Process | None) -> None:
-    """Write which engine runs on this node, None for none."""
+def note_engine(path: Path, number: int, engine: Process | None, armed: Mapping[str, str] = _NONE) -> None:
+    """Write which engine runs on this node, None for none; `armed` are its adapters and their digests."""
     process = None if engine is None else {"pid": engine.pid, "start": engine.start}
     part = path.with_suffix(".part")
-    part.write_text(json.dumps({"boot": number, "engine": process}) + "\n")
+    part.write_text(json.dumps({"boot": number, "engine": process, "armed": dict(armed)}) + "\n")
     part.replace(path)
 
 
@@ -27,6 +33,14 @@ def boot(path: Path) -> int | None:
         return int(json.loads(path.read_text())["boot"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def armed(path: Path) -> dict[str, str]:
+    """The adapters that the last engine said were armed, each with the digest that its ranks agreed on."""
+    try:
+        return {str(name): str(digest) for name, digest in json.loads(path.read_text())["armed"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
 
 
 def engine(path: Path) -> Process | None:

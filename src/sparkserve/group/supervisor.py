@@ -179,8 +179,13 @@ class Supervisor:
     async def _watch(self, channel: Channel, engine: RankEngine, number: int) -> None:
         """Tell what happens to the engine, until it ends or is replaced."""
         phase = -1
+        armed: dict[str, str] = {}
         while self._engine is engine:
             for line in engine.read():
+                if line.get("event") == "armed":
+                    armed[str(line.get("adapter"))] = str(line.get("group", ""))
+                    with suppress(OSError):  # a full /run must not end the watch
+                        run_files.note_engine(self._file, number, engine.launcher, armed)
                 await channel.send(protocol.Adapter(number=number, line=line))
             if engine.phase == READY - 1 and await asyncio.to_thread(self._listens):
                 engine.phase = READY  # the log of a rank that is not the head does not say it
