@@ -182,7 +182,7 @@ class Supervisor:
         armed: dict[str, str] = {}
         while self._engine is engine:
             for line in engine.read():
-                if line.get("event") == "armed":
+                if line.get("event") == "armed" and self._engine is engine:
                     armed[str(line.get("adapter"))] = str(line.get("group", ""))
                     with suppress(OSError):  # a full /run must not end the watch
                         run_files.note_engine(self._file, number, engine.launcher, armed)
