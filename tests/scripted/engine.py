@@ -55,7 +55,7 @@ class Running:
         drawn = (
             "greedy" if request.temperature == 0 else request.seed if request.seed is not None else repetition
         )
-        text = script.dice("text", _name(prompt), drawn)
+        text = script.text_dice(_name(prompt), drawn)
         self._plan = plan(script, request, prompt, text, faults if self.spoilt else None)
         self._noise = script.dice("drift", name, repetition if script.drift_when == "repeat" else "")
         self._drafts = script.dice("draft", name, drawn)
@@ -170,21 +170,23 @@ class Engine:
             due = max(due, loop.time() - 0.005)  # what one late step lost, the next ones do not make up
             await asyncio.sleep(max(0.0, -late))
             others = len(self.running) - 1
-            for running in list(self.running):
-                if loop.time() < running.resume:
-                    continue
+            moving = [running for running in self.running if loop.time() >= running.resume]
+            for running in moving:
                 running.step(others)
-                if (
-                    self.script.stall_s
-                    and len(running.out) == 8
-                    and running.number % self.script.stall_every == 0
-                ):
-                    running.resume = loop.time() + self.script.stall_s
+                self._stall(running)
                 if running.finish:
                     self.running.remove(running)
                     ids = running.request.ids + [token.piece.id for token in running.out]
                     self.cache.insert(ids, running.request.salt, running.request.prompt)
+            if not moving:
+                await asyncio.sleep(0.001)  # all stalled
         self._clock = None
+
+    def _stall(self, running: Running) -> None:
+        script = self.script
+        if script.stall_s and not running.resume and len(running.out) >= 8:
+            stalls = running.number % script.stall_every == 0
+            running.resume = time.monotonic() + (script.stall_s if stalls else 0.0)
 
     def _admit(self) -> float:
         """Milliseconds that the prefill of new requests takes."""

@@ -10,10 +10,10 @@ from typing import Literal
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """One engine. All that is random comes from `seed`; the same requests in any order get the same."""
+    """One engine. The same requests in any order get the same answers and faults."""
 
-    model: str = "scripted"
-    seed: int = 0
+    model: str = "scripted"  # decides what is said, as weights do
+    seed: int = 0  # decides what goes wrong
 
     # What it knows: a text in the prompt, and the answer to give then; or a function of the whole prompt.
     # With tools: the calls to make, as names and arguments (JSON). What comes last in the prompt counts.
@@ -66,6 +66,10 @@ class Script:
     foreign: int = 0  # requests of somebody else that run all the time, with a token each per step
     reset_after: int = 0  # counters start again after so many requests
 
+    def text_dice(self, *parts: object) -> random.Random:
+        """Random numbers for a text: a model says the same whatever the seed of its faults."""
+        return random.Random(f"{self.model}/{'/'.join(map(str, parts))}")  # noqa: S311 - reproducible, for tests
+
     def dice(self, *parts: object) -> random.Random:
-        """Random numbers for one purpose."""
+        """Random numbers for one kind of fault."""
         return random.Random(f"{self.seed}/{'/'.join(map(str, parts))}")  # noqa: S311 - reproducible, for tests
