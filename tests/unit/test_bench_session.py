@@ -30,6 +30,7 @@ from sparkserve.gates.subject import Target
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sparkserve.bench.run import Progress
     from sparkserve.bench.watch import Source
 
 LIMITS = Limits(gap_s=0.0, idle_s=5.0)
@@ -124,7 +125,7 @@ class StopError(Exception):
 def _cut(lab: Lab, output: Path, samples: int, begun: Result | None = None) -> Result:
     """A run that ends before its next sample after `samples`."""
 
-    def progress(boot: int, where: session.run.Progress) -> None:
+    def progress(boot: int, where: Progress) -> None:
         if where.taken >= samples:
             raise StopError
 
