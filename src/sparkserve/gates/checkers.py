@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 # Words that half of all sentences of a language have, and the two others have not.
 _COMMON = {
-    "en": {"the", "and", "of", "to", "is", "it", "that", "with", "for", "was", "are", "by", "they", "her", "his"},
-    "de": {"der", "die", "und", "das", "ist", "nicht", "mit", "ein", "eine", "auf", "wird", "man", "den", "zu"},
-    "es": {"el", "la", "de", "que", "y", "los", "del", "las", "una", "por", "con", "se", "su", "como", "est\u00e1"},
+    "en": {"the", "and", "of", "to", "is", "it", "that", "with", "for", "was", "are", "by", "they"},
+    "de": {"der", "die", "und", "das", "ist", "nicht", "mit", "ein", "eine", "auf", "wird", "den"},
+    "es": {"el", "la", "de", "que", "y", "los", "del", "las", "una", "por", "con", "su", "como"},
 }  # fmt: skip
 _INPUT_SEED = 0  # one for all runs: a verdict must not flip because of other inputs
 
@@ -89,14 +89,18 @@ def _numbers(task: Task, text: str) -> str | None:
     plain = line.replace("\u2212", "-")
     rest = re.sub(r"-?\d+|\band\b|[\s,;()\[\].$]", "", plain)
     right = re.findall(r"-?\d+", task.value)
-    return None if not rest and re.findall(r"-?\d+", plain) == right else f"{line[:100]!r} is not {task.value}"
+    return (
+        None if not rest and re.findall(r"-?\d+", plain) == right else f"{line[:100]!r} is not {task.value}"
+    )
 
 
 def _word(task: Task, text: str) -> str | None:
     line = answers.last_line(text)
     if line is None:
         return "no line that begins with Answer:"
-    return None if answers.normal(line) == answers.normal(task.value) else f"{line[:100]!r} is not {task.value}"
+    return (
+        None if answers.normal(line) == answers.normal(task.value) else f"{line[:100]!r} is not {task.value}"
+    )
 
 
 def _clock(task: Task, text: str) -> str | None:

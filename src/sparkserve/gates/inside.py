@@ -1,7 +1,7 @@
 """Runs one function of a model's code, inside the sandbox: `sandbox.py` passes this file's text to Python.
 
 stdin: JSON with source, function, inputs (a list of argument lists), nonce, memory_bytes, cpu_s. fd 1: one
-JSON line for each input, with the nonce. What the code prints goes to fd 2. Only the standard library is here.
+JSON line for each input, with the nonce. What the code prints goes to fd 2. Only the standard library.
 """
 
 import json

@@ -123,7 +123,9 @@ async def _run(given: bytes, limits: Limits) -> tuple[int, bytes, bytes]:
             over.append(why)
             process.kill()
 
-    timer = asyncio.get_running_loop().call_later(limits.wall_s, end, f"it did not end in {limits.wall_s:g} s")
+    timer = asyncio.get_running_loop().call_later(
+        limits.wall_s, end, f"it did not end in {limits.wall_s:g} s"
+    )
     most = limits.output_kib << 10
     too_much = f"it wrote more than {limits.output_kib} KiB"
     try:

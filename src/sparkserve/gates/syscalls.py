@@ -12,7 +12,29 @@ import struct
 # socket, socketpair, memfd_create, memfd_secret, shmget, mq_open, add_key, keyctl, io_uring_setup, bpf,
 # userfaultfd, perf_event_open; x86_64 has fork and vfork too.
 _DENIED = {
-    "x86_64": (56, 435, 272, 308, 101, 311, 165, 41, 53, 319, 447, 29, 240, 248, 250, 425, 321, 323, 298, 57, 58),
+    "x86_64": (
+        56,
+        435,
+        272,
+        308,
+        101,
+        311,
+        165,
+        41,
+        53,
+        319,
+        447,
+        29,
+        240,
+        248,
+        250,
+        425,
+        321,
+        323,
+        298,
+        57,
+        58,
+    ),
     "aarch64": (220, 435, 97, 268, 117, 271, 40, 198, 199, 279, 447, 194, 180, 217, 219, 425, 280, 282, 241),
 }
 _ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # AUDIT_ARCH_* of <linux/audit.h>
