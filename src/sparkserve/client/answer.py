@@ -17,8 +17,7 @@ GENERATING = frozenset({"/v1/chat/completions", "/v1/completions", "/generate"})
 class Answer:
     """What came so far. `error` is the first thing that went wrong, as the engine or the shape says it."""
 
-    def __init__(self, path: str, started: float) -> None:
-        self.started = started
+    def __init__(self, path: str) -> None:
         self.error: str | None = None
         self.finish: str | None = None
         self.usage: Usage | None = None
@@ -47,7 +46,7 @@ class Answer:
         return tuple(ToolCall(*self._calls[index]) for index in sorted(self._calls))
 
     def event(self, data: bytes, at: float) -> None:
-        """One event of a stream, that arrived `at` on the monotonic clock."""
+        """One event of a stream, that arrived `at` seconds after the request was sent."""
         if data == b"[DONE]":
             self.done = True
             return
@@ -60,7 +59,7 @@ class Answer:
             if said_now:
                 # Only a count beside words is of these words; the last event has the whole request's.
                 tokens = self.usage.completion_tokens if self.usage and self._has_usage(event) else None
-                self.arrivals.append(Arrival(at - self.started, said_now, tokens))
+                self.arrivals.append(Arrival(at, said_now, tokens))
         except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
             self.fail(f"an event of another shape ({type(error).__name__}): {shown(data)}")
 

@@ -46,9 +46,10 @@ class Client:
         streamed = bool(body.get("stream"))
         if streamed and path != "/generate":
             body = {"stream_options": STREAM_OPTIONS, **body}
+        data = json.dumps(body).encode()  # a prompt of a million tokens takes tens of milliseconds
         async with self._slots:
             exchange = _Exchange(path, streamed)
-            failure = await self._exchange("POST", path, json.dumps(body).encode(), exchange, timeout_s)
+            failure = await self._exchange("POST", path, data, exchange, timeout_s)
         return exchange.reply(failure)
 
     async def get(self, path: str, *, timeout_s: float = 10.0) -> tuple[int, bytes]:
@@ -78,7 +79,7 @@ class Client:
 
 
 class _Exchange:
-    """The receiver of one answer. `started` is before the request goes out."""
+    """The receiver of one answer."""
 
     def __init__(self, path: str, streamed: bool) -> None:
         self.status = 0
@@ -86,8 +87,11 @@ class _Exchange:
         self._content_type = ""
         self._streamed = streamed
         self._ended = self._started = time.monotonic()
-        self._answer = Answer(path, self._started)
+        self._answer = Answer(path)
         self._events: Events | None = None
+
+    def sent(self, at: float) -> None:
+        self._ended = self._started = at
 
     def head(self, status: int, content_type: str, at: float) -> None:
         self.status, self._content_type, self._ended = status, content_type, at
@@ -100,7 +104,7 @@ class _Exchange:
             self.body += data
         else:
             for event in self._events.feed(data):
-                self._answer.event(event, at)
+                self._answer.event(event, at - self._started)
 
     def reply(self, failure: str | None) -> Reply:
         answer = self._answer

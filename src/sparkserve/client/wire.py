@@ -19,7 +19,10 @@ HEAD_BYTES = 64 * 1024
 
 
 class Receiver(Protocol):
-    """Who gets an answer, piece by piece. `at` is when its bytes were read."""
+    """Who gets an answer, piece by piece. `at` is when its bytes were read, on the monotonic clock."""
+
+    def sent(self, at: float) -> None:
+        """The request goes out now. Called again when it must go out once more."""
 
     def head(self, status: int, content_type: str, at: float) -> None:
         """Status and type."""
@@ -80,6 +83,7 @@ class Connection(asyncio.BufferedProtocol):
         self._begin()
         self._ended = asyncio.get_running_loop().create_future()
         try:
+            receiver.sent(time.monotonic())
             self._transport.write(request)
             await self._ended
         except ConnectionError as error:
