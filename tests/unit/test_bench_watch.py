@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -180,6 +183,20 @@ def test_this_machine_says_something() -> None:
     found = node.look()
     assert 0 < found.available_kib < found.total_kib
     assert found.ticks > 0
+
+
+def test_a_node_is_followed_until_stdin_ends() -> None:
+    """As a runner does it: what it starts must not stay when it goes."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sparkserve.cli.main", "rank", "watch"],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    (line,) = done.stdout.splitlines()
+    assert Facts.model_validate_json(line).total_kib > 0
 
 
 def test_the_gpu_of_unified_memory() -> None:

@@ -53,7 +53,7 @@ class Taken(NamedTuple):
 class Purity:
     """Takes samples from `client`'s engine. `slow()` says since the last call why the machine was not itself.
 
-    `discarded` and `notes` are for the boot; `growth` is that of all clean samples.
+    `discarded` is for the boot; `growth` is that of all clean samples.
     """
 
     def __init__(self, client: Client, limits: Limits, slow: Callable[[], str | None]) -> None:
@@ -61,8 +61,9 @@ class Purity:
         self._limits = limits
         self._slow = slow
         self.discarded: list[Discard] = []
-        self.notes: list[str] = []
+        self._blind = False
         self.growth: dict[str, float] = {}
+        self._slow_kept: list[str] = []
         self._idle_since: Mapping[str, float] | None = None  # the counters then
 
     async def take(self, task: Task, number: int) -> Taken:
@@ -78,8 +79,9 @@ class Purity:
             name = task.names[0]
             if last and not repairable:
                 raise asker.failed(name, taken.replies) if _failed(taken, task) else _foreign(name, why)
-            if last:  # a laptop that always throttles has a speed too, but readers must know
-                self._note(f"not repeated any more: {name}, {why}")
+            if repairable and (last or self._slow_kept):
+                # A laptop that always throttles has a speed too; four times the time would not change it.
+                self._slow_kept.append(f"{name}, round {number}: {why}")
                 break
             self.discarded.append(Discard(point=name, round=number, why=why))
         for key, value in taken.growth.items():
@@ -139,9 +141,7 @@ class Purity:
         while True:
             found = await self._read()
             if not found:
-                self._note(
-                    "the endpoint has no counters: traffic of others, steps and acceptance are not seen"
-                )
+                self._blind = True
                 return {}
             busy = counters.total(found, counters.RUNNING) + counters.total(found, counters.QUEUED)
             quiet = 0 if busy else quiet + 1
@@ -159,9 +159,11 @@ class Purity:
         except ConnectionError as error:
             raise _restarted(str(error)) from None
 
-    def _note(self, text: str) -> None:
-        if text not in self.notes:
-            self.notes.append(text)
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of the boot must know."""
+        slow = f"{len(self._slow_kept)} samples are of a slowed machine; " if self._slow_kept else ""
+        return [_BLIND] * self._blind + [f"{slow}the first: {why}" for why in self._slow_kept[:1]]
 
 
 def _failed(taken: Taken, task: Task) -> bool:

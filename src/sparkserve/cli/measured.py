@@ -126,6 +126,7 @@ class _Shown:
         self._bar = Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal)
         self._task = self._bar.add_task("", total=None, left="")
         self._last = (0, 0)
+        self._told = (-1, 0)
 
     def __enter__(self) -> _Shown:
         self._bar.start()
@@ -145,7 +146,9 @@ class _Shown:
         )
         name = f"boot {boot + 1} of {self._boots}, {where.point}"
         self._bar.update(self._task, description=name, completed=where.taken, total=where.wanted, left=words)
-        if not console.is_terminal and where.taken % max(1, where.wanted // 10) == 0:
+        tenth = (boot, 10 * where.taken // max(where.wanted, 1))
+        if not console.is_terminal and tenth != self._told:
+            self._told = tenth
             console.print(f"{name}: {where.taken} of {where.wanted} samples {words}".rstrip())
 
 
