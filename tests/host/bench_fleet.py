@@ -117,7 +117,7 @@ def main() -> None:
     made = engine_copy.make(folder / "checkout", {FLEET: NETWORK})
     os.environ["SPARKSERVE_CHECKOUT"] = str(made.path)
     files: dict[str, list[str]] = {arm: [] for arm in ARMS}
-    delays, order = [], random.Random(options.seed)
+    delays, order = [], random.Random(options.seed)  # noqa: S311 - drawn, not secret
     for number in range(options.boots):
         for arm in order.sample(ARMS, len(ARMS)):
             file = folder / f"{arm}-{number}.json"
