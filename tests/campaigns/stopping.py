@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from sparkserve.stats.stopping import Rule
 
+    Draw = Callable[[np.random.Generator, float, tuple[int, int]], list[list[float]]]
+
 
 class Covered(NamedTuple):
     """Of `count` means; `samples` is how many there were on average."""
