@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from campaigns import simulated, stopping, study
+from sparkserve.bench.settings import Settings
 from sparkserve.stats.stopping import Rule
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 COUNT = 1000
 MEANS = 10_000
 USUAL = simulated.Shape()
-BENCH = Rule(precision=1.5, pilot=3, most=12)  # the defaults of `sparkserve bench`
+BENCH = Rule(Settings().precision, Settings().min, Settings().max)  # what `sparkserve bench` does by default
 BOOTS = (3, 5, 8)
 
 
@@ -54,20 +55,23 @@ def simulations() -> Iterator[tuple[str, simulated.Shape, tuple[int, int], float
 
 
 def compared(seed: int) -> list[dict[str, Any]]:
-    rows = []
-    for what, shape, boots, change, spread in simulations():
-        rng = np.random.default_rng([seed, len(rows)])
-        counts = study.run(rng, shape, boots, change, COUNT, spread)
-        rows.append({"what": what, "boots": list(boots), "change": change, **counts.as_dict()})
-        print(json.dumps(rows[-1]), flush=True)
-    return rows
+    return [row(seed, number) for number in range(len(list(simulations())))]
+
+
+def row(seed: int, number: int) -> dict[str, Any]:
+    """One line of `simulations`, which can be done again alone."""
+    what, shape, boots, change, spread = list(simulations())[number]
+    counts = study.run(np.random.default_rng([seed, number]), shape, boots, change, COUNT, spread)
+    found = {"what": what, "boots": list(boots), "change": change, **counts.as_dict()}
+    print(json.dumps(found), flush=True)
+    return found
 
 
 def stopped(seed: int) -> list[dict[str, Any]]:
     rows = []
     for draw in (stopping.normal, stopping.lognormal):
         for spread in (0.01, 0.02, 0.03, 0.1, 0.3, 1.0):
-            for rule in (BENCH, Rule()):
+            for rule in (BENCH, Rule(pilot=3), Rule()):
                 drawn = draw(np.random.default_rng([seed, len(rows)]), spread, (MEANS, rule.most))
                 row = {"samples": draw.__name__, "sd": 100 * spread, "pilot": rule.pilot, "most": rule.most}
                 row["precision"] = rule.precision

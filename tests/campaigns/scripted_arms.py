@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scripted
-from sparkserve.bench.purity import Limits
-from sparkserve.bench.settings import Settings
 
 from campaigns import simulated, study
 from sparkserve.bench import results, run
 from sparkserve.bench.compare import compare
+from sparkserve.bench.purity import Limits
+from sparkserve.bench.settings import Settings
 from sparkserve.client.client import Client
 from sparkserve.gates.evidence import Subject
 
