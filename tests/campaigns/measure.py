@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import itertools
 import json
 import os
 import platform
 import subprocess
 import time
-from dataclasses import replace
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +26,11 @@ from sparkserve.stats.stopping import Rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from concurrent.futures import Executor
 
 COUNT = 1000
 MEANS = 10_000
+SHARD = 20  # campaigns of scripted engines in one process at a time
 USUAL = simulated.Shape()
 BENCH = Rule(Settings().precision, Settings().min, Settings().max)  # what `sparkserve bench` does by default
 BOOTS = (3, 5, 8)
@@ -54,42 +58,51 @@ def simulations() -> Iterator[tuple[str, simulated.Shape, tuple[int, int], float
     yield "unequal arms, A spreads twice as much", USUAL, (3, 8), 0, 2
 
 
-def compared(seed: int) -> list[dict[str, Any]]:
-    return [row(seed, number) for number in range(len(list(simulations())))]
+def compared(seed: int, jobs: Executor) -> list[dict[str, Any]]:
+    return list(jobs.map(row, itertools.repeat(seed), range(len(list(simulations())))))
 
 
 def row(seed: int, number: int) -> dict[str, Any]:
-    """One line of `simulations`, which can be done again alone."""
+    """One line of `simulations`, with random numbers of its own."""
     what, shape, boots, change, spread = list(simulations())[number]
     counts = study.run(np.random.default_rng([seed, number]), shape, boots, change, COUNT, spread)
-    found = {"what": what, "boots": list(boots), "change": change, **counts.as_dict()}
+    return shown({"what": what, "boots": list(boots), "change": change, **counts.as_dict()})
+
+
+def shown(found: dict[str, Any]) -> dict[str, Any]:
     print(json.dumps(found), flush=True)
     return found
 
 
-def stopped(seed: int) -> list[dict[str, Any]]:
-    rows = []
-    for draw in (stopping.normal, stopping.lognormal):
-        for spread in (0.01, 0.02, 0.03, 0.1, 0.3, 1.0):
-            for rule in (BENCH, Rule(pilot=3), Rule()):
-                drawn = draw(np.random.default_rng([seed, len(rows)]), spread, (MEANS, rule.most))
-                row = {"samples": draw.__name__, "sd": 100 * spread, "pilot": rule.pilot, "most": rule.most}
-                row["precision"] = rule.precision
-                for stop in (stopping.by_rule, stopping.naive):
-                    found = stopping.coverage(stop, rule, drawn)
-                    row[stop.__name__] = study.rate(found.covered, found.count) | {"taken": found.samples}
-                rows.append(row)
-                print(json.dumps(row), flush=True)
-    return rows
+def stopped(seed: int, jobs: Executor) -> list[dict[str, Any]]:
+    spreads = (0.01, 0.02, 0.03, 0.1, 0.3, 1.0)
+    cases = list(itertools.product((stopping.normal, stopping.lognormal), spreads, (BENCH, Rule(pilot=3))))
+    return list(jobs.map(means, itertools.repeat(seed), range(len(cases)), *zip(*cases, strict=True)))
 
 
-def scripted(seed: int) -> dict[str, Any]:
+def means(seed: int, number: int, draw: stopping.Draw, spread: float, rule: Rule) -> dict[str, Any]:
+    """How often each rule's interval has the mean."""
+    drawn = draw(np.random.default_rng([seed, number]), spread, (MEANS, rule.most))
+    found: dict[str, Any] = {"samples": draw.__name__, "sd": 100 * spread, **asdict(rule)}
+    for stop in (stopping.by_rule, stopping.naive):
+        covered = stopping.coverage(stop, rule, drawn)
+        found[stop.__name__] = study.rate(covered.covered, covered.means) | {"taken": covered.samples}
+    return shown(found)
+
+
+def scripted(seed: int, jobs: Executor) -> dict[str, Any]:
     from campaigns import scripted_arms
 
-    return scripted_arms.study_of(seed, COUNT)
+    starts = range(0, COUNT, SHARD)
+    parts = jobs.map(scripted_arms.shard, (seed + start for start in starts), itertools.repeat(SHARD))
+    return scripted_arms.total(parts)
 
 
-PARTS: dict[str, Callable[[int], Any]] = {"compared": compared, "stopped": stopped, "scripted": scripted}
+PARTS: dict[str, Callable[[int, Executor], Any]] = {
+    "compared": compared,
+    "stopped": stopped,
+    "scripted": scripted,
+}
 
 
 def main() -> None:
@@ -97,16 +110,18 @@ def main() -> None:
     options.add_argument("--output", type=Path, required=True, help="other parts of this file are kept")
     options.add_argument("--only", choices=PARTS, action="append")
     options.add_argument("--seed", type=int, default=20261130)
+    options.add_argument("--jobs", type=int, default=1, help="processes")
     given = options.parse_args()
     document = json.loads(given.output.read_text()) if given.output.exists() else {}
     for name in given.only or PARTS:
         start = time.monotonic()
-        figures = PARTS[name](given.seed)
+        with ProcessPoolExecutor(given.jobs) as jobs:
+            figures = PARTS[name](given.seed, jobs)
         document[name] = {
             "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
             "commit": _git("rev-parse", "--short", "HEAD"),
             "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.release()}",
-            "command": f"python -m campaigns.measure --only {name} --seed {given.seed}",
+            "command": f"python -m campaigns.measure --only {name} --seed {given.seed} --jobs {given.jobs}",
             "seed": given.seed,
             "seconds": round(time.monotonic() - start),
             "figures": figures,

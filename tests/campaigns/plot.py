@@ -1,6 +1,6 @@
 """Draws power over true change from docs/results/stats.json.
 
-    PYTHONPATH=src:tests python -m campaigns.plot docs/results/stats.json docs/results/power.svg
+PYTHONPATH=src:tests python -m campaigns.plot docs/results/stats.json docs/results/power.svg
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@ What the machine does meanwhile is in the samples too: both arms take turns.
 from __future__ import annotations
 
 import asyncio
-import sys
+import statistics
 import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import scripted
 
@@ -22,8 +23,11 @@ from sparkserve.client.client import Client
 from sparkserve.gates.evidence import Subject
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from sparkserve.bench.results import Boot
 
+BOOTS = 3  # in each arm
 SETTINGS = Settings(cases=("prose",), streams=(1, 2), tokens=8, min=2, max=2, warm_up=False)
 LIMITS = Limits(gap_s=0)
 SCRIPT = scripted.Script(step_ms=1, boot_sd=0.03, noise_sd=0.01)
@@ -37,8 +41,6 @@ async def _measure(endpoint: str, name: str) -> Boot:
 
 def boot(seed: int, number: int, name: str, slow: float = 0.0) -> Boot:
     """One start of the engine, measured; its steps take `slow` percent longer."""
-    from dataclasses import replace
-
     with scripted.serve(replace(SCRIPT, seed=seed, boot=number, slow=slow)) as endpoint:
         return asyncio.run(_measure(endpoint, name))
 
@@ -55,25 +57,37 @@ def campaign(folder: Path, seed: int, boots: int, slow: float = 0.0) -> list[lis
     return files
 
 
-def study_of(seed: int, count: int, boots: int = 3) -> dict[str, Any]:
-    """`count` campaigns without a change."""
-    counts = study.Counts()
-    spreads: list[float] = []
+class Shard(NamedTuple):
+    """Campaigns without a change, and the spreads between boots that they saw, in percent."""
+
+    counts: study.Counts
+    spreads: list[float]
+    points: list[str]
+
+
+def shard(seed: int, count: int) -> Shard:
+    """`count` campaigns of BOOTS and BOOTS, with the seeds from `seed` on."""
+    found = Shard(study.Counts(), [], [])
     with tempfile.TemporaryDirectory() as folder:
         for number in range(count):
-            a, b = campaign(Path(folder), seed + number, boots)
-            found = compare([results.read(file) for file in a], [results.read(file) for file in b])
-            counts.add(found, lambda point: 0.0)
-            spreads += [row.sd_b for row in found.rows if row.gates and row.sd_b is not None]
-            if number % 20 == 19:
-                print(
-                    number + 1,
-                    "campaigns,",
-                    counts.different,
-                    "called different",
-                    file=sys.stderr,
-                    flush=True,
-                )
-    points = [row.point for row in found.rows if row.gates]
-    sd = sorted(spreads)[len(spreads) // 2]
-    return {"boots": boots, "points": points, **counts.as_dict(), "sd_between_boots": round(sd, 2)}
+            a, b = campaign(Path(folder), seed + number, BOOTS)
+            compared = compare([results.read(file) for file in a], [results.read(file) for file in b])
+            found.counts.add(compared, lambda point: 0.0)
+            gating = [row for row in compared.rows if row.gates]
+            found.spreads.extend(row.sd_b for row in gating if row.sd_b is not None)
+            found.points[:] = [row.point for row in gating]
+    print(found.counts.campaigns, "campaigns,", found.counts.different, "different", flush=True)
+    return found
+
+
+def total(shards: Iterable[Shard]) -> dict[str, Any]:
+    """All of them together."""
+    counts = study.Counts()
+    spreads: list[float] = []
+    points: list[str] = []
+    for each in shards:
+        counts.join(each.counts)
+        spreads += each.spreads
+        points = each.points
+    sd = round(statistics.median(spreads), 2)
+    return {"boots": [BOOTS, BOOTS], "points": points, **counts.as_dict(), "sd_between_boots": sd}

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Covered(NamedTuple):
-    """Of `count` means; `samples` is how many there were on average."""
+    """Of that many `means`; `samples` is how many there were on average."""
 
     covered: int
-    count: int
+    means: int
     samples: float
 
 

@@ -47,6 +47,14 @@ class Counts:
             self.covered += row.low <= truth(row.point) <= row.high
             self.detectable.append(row.detectable)
 
+    def join(self, other: Counts) -> None:
+        self.campaigns += other.campaigns
+        self.different += other.different
+        self.regressions += other.regressions
+        self.intervals += other.intervals
+        self.covered += other.covered
+        self.detectable += other.detectable
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "campaigns": self.campaigns,
