@@ -12,7 +12,7 @@ in
 {
   options.gates = mkOption {
     type = types.listOf (types.enum names);
-    example = [ "smoke" "needle" ];
+    example = [ "smoke" "determinism" ];
     description = ''
       Gates that `sparkserve gate run` runs, in this order; one that cannot run has failed. The default is what the model's
       profile says that the model passes when it is served well: SmolLM2's quick gates take under 2 minutes on two cores.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sparkserve.gates.contract import Context
 
 CHAT = "/v1/chat/completions"
+# Both names that templates have for it; a template takes no notice of what it does not know.
+NO_THINKING = {"thinking": False, "enable_thinking": False}
 _FLUSHES = 50
 _FLUSH_S = 0.1
 
@@ -34,11 +36,10 @@ class Asker:
         return tuple(self._prompts)
 
     async def chat(self, prompt: str | list[dict[str, Any]], max_tokens: int, **options: Any) -> Reply:
-        """A chat completion at temperature 0, unless `options` say otherwise."""
+        """A chat completion at temperature 0 without thinking, unless `options` say otherwise."""
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
-        return await self.ask(
-            CHAT, {"messages": messages, "temperature": 0, "max_tokens": max_tokens, **options}
-        )
+        body = {"messages": messages, "temperature": 0, "max_tokens": max_tokens}
+        return await self.ask(CHAT, {**body, "chat_template_kwargs": NO_THINKING, **options})
 
     async def ask(self, path: str, body: dict[str, Any]) -> Reply:
         """Any request. Raises `CannotRunError` when nobody answers: a dead endpoint has no quality."""
@@ -62,6 +63,16 @@ class Asker:
                 return
             await asyncio.sleep(_FLUSH_S)
         raise CannotRunError(f"the prefix cache is not emptied: HTTP {status}, {body[:100]!r}")
+
+
+async def context_tokens(context: Context) -> int:
+    """The most tokens of a request, prompt and answer. Raises `CannotRunError` when nobody says it."""
+    status, body = await context.client.get("/v1/models")
+    try:
+        models = {model["id"]: model["max_model_len"] for model in json.loads(body)["data"]}
+        return int(models[context.model])
+    except (ValueError, KeyError, TypeError):
+        raise CannotRunError(f"/v1/models does not say the context of {context.model} ({status})") from None
 
 
 def usable(reply: Reply) -> Reply:

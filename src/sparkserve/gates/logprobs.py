@@ -14,10 +14,21 @@ if TYPE_CHECKING:
 
 
 class Token(NamedTuple):
-    """A token of an answer. `logprob` is NaN when the engine gave none: JSON has no other word for NaN."""
+    """A token of an answer. `logprob` is NaN when the engine gave none: JSON has no other word for NaN.
+
+    `top` are the likeliest tokens there, where they were asked for (`top_logprobs`).
+    """
 
     text: str
     logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+
+    def of(self, text: str) -> float:
+        """What is known of the log probability of `text` here: at most that of the last in `top`."""
+        return max(
+            (value for other, value in self.top if other == text),
+            default=min((value for _, value in self.top), default=math.nan),
+        )
 
 
 class Difference(NamedTuple):
@@ -32,7 +43,14 @@ def tokens(reply: Reply) -> tuple[Token, ...]:
     """The tokens of a chat completion asked with `logprobs`. Raises `CannotRunError` without them."""
     try:
         content = reply.body["choices"][0]["logprobs"]["content"]
-        found = tuple(Token(str(each["token"]), _number(each["logprob"])) for each in content)
+        found = tuple(
+            Token(
+                str(each["token"]),
+                _number(each["logprob"]),
+                tuple((str(top["token"]), _number(top["logprob"])) for top in each.get("top_logprobs") or ()),
+            )
+            for each in content
+        )
     except (KeyError, IndexError, TypeError):
         raise CannotRunError("the endpoint gives no logprobs with a chat completion") from None
     if not found:

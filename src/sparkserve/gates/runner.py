@@ -123,4 +123,5 @@ async def _look(client: Client) -> dict[str, float]:
         status, body = await client.get("/metrics")
     except ConnectionError as error:
         raise CannotRunError(f"nobody answers at {client.endpoint}: {error}") from None
-    return scrape.read(body.decode()) if status == 200 else {}
+    found = scrape.read(body.decode()) if status == 200 else {}
+    return {name: value for name, value in found.items() if "_bucket" not in name}

@@ -1,0 +1,109 @@
+"""The smallest fault that each gate catches, and its false alarms: `python tests/host/sweep_gates.py [GATE...]`.
+
+For each gate with a table in tests/sweeps, quick as it is: clean engines of `--clean` seeds, and each strength of
+each fault with `--seeds` seeds, the weakest first, up to one that is caught in 95 % of them. A seed is the
+engine's and the gate's. Writes docs/results/gates.json, keeping gates that were not named, and the table of
+docs/gates.md between its marks. All gates take some 15 minutes on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import json
+import pkgutil
+import sys
+from pathlib import Path
+from typing import Any, Literal
+from unittest.mock import patch
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+import scripted  # noqa: E402
+import sweeps  # noqa: E402
+
+from sparkserve.client.client import Client  # noqa: E402
+from sparkserve.gates import registry  # noqa: E402
+from sparkserve.gates.contract import CannotRunError, Context  # noqa: E402
+
+RESULT = ROOT / "docs/results/gates.json"
+PAGE = ROOT / "docs/gates.md"
+MARKS = "<!-- sweep -->\n", "<!-- end of sweep -->\n"
+CAUGHT = 0.95
+
+Verdict = Literal["passed", "failed", "no verdict"]
+
+
+def table(gate: str) -> Any:
+    """The module that says what a gate is tried with."""
+    return importlib.import_module(f"sweeps.{gate.replace('-', '_')}")
+
+
+def verdict(gate: str, seed: int, fields: dict[str, Any]) -> Verdict:
+    """What the quick gate says of one engine. One without a verdict fails the gate, as the runner does."""
+
+    async def run(endpoint: str) -> Verdict:
+        async with Client(endpoint) as client:
+            try:
+                outcome = await registry.load(gate).run(Context(client, "scripted", True, seed))
+            except CannotRunError:
+                return "no verdict"
+        return "passed" if outcome.passed else "failed"
+
+    module, changed = registry.load(gate), getattr(table(gate), "PATCH", {})
+    script = scripted.Script(**{**table(gate).CLEAN, "seed": seed, **fields})
+    with patch.multiple(module, **changed) if changed else patch.dict({}), scripted.serve(script) as endpoint:
+        return asyncio.run(run(endpoint))
+
+
+def sweep(gate: str, seeds: int, clean: int) -> dict[str, Any]:
+    """All of one gate."""
+    print(f"{gate}: clean", flush=True)
+    alarms = sum(verdict(gate, seed, {}) != "passed" for seed in range(clean))
+    faults = {}
+    for fault, strengths in table(gate).FAULTS.items():
+        tried: dict[str, float] = {}
+        for label, fields in strengths:
+            caught = sum(verdict(gate, 1000 + seed, fields) != "passed" for seed in range(seeds))
+            tried[label] = caught / seeds
+            print(f"{gate}: {fault}: {label}: {caught} of {seeds}", flush=True)
+            if tried[label] >= CAUGHT:
+                break
+        found = next((label for label, share in tried.items() if share >= CAUGHT), None)
+        faults[fault] = {"smallest": found, "caught": tried}
+    return {"clean": clean, "false_alarms": alarms, "seeds": seeds, "faults": faults}
+
+
+def page(results: dict[str, Any]) -> str:
+    """The table of docs/gates.md."""
+    lines = ["| gate | fault | smallest caught | next weaker | false alarms |", "|---|---|---|---|---|"]
+    for gate, found in sorted(results.items()):
+        for fault, each in found["faults"].items():
+            tried = list(each["caught"].items())
+            at = f"{tried[-1][0]} ({tried[-1][1]:.0%})" if each["smallest"] is not None else "none of these"
+            weaker = [f"{label} ({share:.0%})" for label, share in tried if label != each["smallest"]]
+            alarms = f"{found['false_alarms']} of {found['clean']}"
+            lines.append(f"| {gate} | {fault} | {at} | {weaker[-1] if weaker else '-'} | {alarms} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Sweep, and write what was found."""
+    tables = [module.name.replace("_", "-") for module in pkgutil.iter_modules(sweeps.__path__)]
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("gates", nargs="*", help=", ".join(tables))
+    parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--clean", type=int, default=200)
+    given = parser.parse_args()
+    results = json.loads(RESULT.read_text()) if RESULT.exists() else {}
+    for gate in given.gates or tables:
+        results[gate] = sweep(gate, given.seeds, given.clean)
+        RESULT.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+    before, _, rest = PAGE.read_text().partition(MARKS[0])
+    PAGE.write_text(before + MARKS[0] + page(results) + MARKS[1] + rest.partition(MARKS[1])[2])
+
+
+if __name__ == "__main__":
+    main()
