@@ -1,9 +1,9 @@
-"""The smallest fault that each gate catches, and its false alarms: `python tests/host/sweep_gates.py [GATE...]`.
+"""The smallest fault that each gate catches, and its false alarms: `sweep_gates.py [GATE...]`.
 
-For each gate with a table in tests/sweeps, quick as it is: clean engines of `--clean` seeds, and each strength of
-each fault with `--seeds` seeds, the weakest first, up to one that is caught in 95 % of them. A seed is the
-engine's and the gate's. Writes docs/results/gates.json, keeping gates that were not named, and the table of
-docs/gates.md between its marks. All gates take some 15 minutes on two cores.
+For each gate with a table in tests/sweeps, quick as it is: clean engines of `--clean` seeds, and each
+strength of each fault with `--seeds` seeds, the weakest first, up to one that is caught in 95 % of them. A
+seed is the engine's and the gate's. Writes docs/results/gates.json, keeping gates that were not named, and
+the table of docs/gates.md between its marks.
 """
 
 from __future__ import annotations

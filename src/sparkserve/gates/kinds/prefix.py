@@ -28,8 +28,8 @@ WORDS = (220, 20_000)  # of the document; at most a quarter of the context
 TOKENS_A_WORD = 1.6  # at most
 SHARED = 0.6  # of the document, by a partial hit
 COLD_PERCENT = 15  # a chat template's own words may be in the cache
-# The rules of the owners of four Sparks: the median drift is at most 1.5 x that of cold runs, or 0.06 nats, and
-# the worst twice that; two more wrong answers than cold.
+# The rules of the owners of four Sparks: the median drift is at most 1.5 x that of cold runs, or 0.06 nats,
+# and the worst twice that; two more wrong answers than cold.
 TIMES_COLD, LEAST_NATS, WORST, MORE_WRONG = 1.5, 0.06, 2.0, 2
 
 
