@@ -141,8 +141,6 @@ class Answer:
             self.fail("the engine gave the request up (finish reason abort)")
 
     def _count(self, prompt: int, completion: int, cached: int | None) -> None:
-        if cached is None and self.usage is not None:
-            cached = self.usage.cached_tokens  # not every event repeats it
         self.usage = Usage(int(prompt), int(completion), None if cached is None else int(cached))
 
     @staticmethod
