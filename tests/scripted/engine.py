@@ -146,6 +146,11 @@ class Engine:
             self._clock = asyncio.get_running_loop().create_task(self._run())
         return running
 
+    def stop(self) -> None:
+        """No more steps."""
+        if self._clock is not None:
+            self._clock.cancel()
+
     async def steps(self, running: Running) -> AsyncGenerator[list[Token], None]:
         """What each step brings, to the end. Left early, the request is aborted."""
         whole = False

@@ -42,6 +42,7 @@ class Server:
         for task in self._connections:
             task.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
+        self._engine.stop()
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -203,8 +204,10 @@ def serve(script: Script | None = None, port: int = 0) -> Iterator[str]:
     thread.start()
     try:
         bound = asyncio.run_coroutine_threadsafe(server.start("127.0.0.1", port), loop).result()
-        yield f"http://127.0.0.1:{bound}"
-        asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
+        try:
+            yield f"http://127.0.0.1:{bound}"
+        finally:
+            asyncio.run_coroutine_threadsafe(server.stop(), loop).result()
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
