@@ -1,0 +1,173 @@
+"""A headless Chromium that shows a file, and what can be read off its screen.
+
+Everything here is asked of the browser's layout, never of the file: a box is where it is drawn.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HEIGHT = 900
+
+
+class Box(NamedTuple):
+    """Pixels from the page's left and top."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    @property
+    def x(self) -> float:
+        return (self.left + self.right) / 2
+
+    @property
+    def y(self) -> float:
+        return (self.top + self.bottom) / 2
+
+
+class Item(NamedTuple):
+    """An element: where it is, its text as shown, how it looks, and its `data-` values."""
+
+    box: Box
+    text: str
+    colour: str
+    stroke: str
+    shape: str  # of a path, wherever it begins
+    data: dict[str, str]
+
+    def value(self, name: str) -> float:
+        return float(self.data[name])
+
+
+# What a user can see of elements: drawn, of a size, and not see-through.
+_FIND = """
+const [root, selector] = arguments;
+const up = element => { for (let e = element; e; e = e.parentElement) {
+  const s = getComputedStyle(e);
+  if (s.visibility !== 'visible' || s.display === 'none' || Number(s.opacity) < 0.5) return false; }
+  return true; };
+return [...(root || document).querySelectorAll(selector)].filter(up).map(e => {
+  const b = e.getBoundingClientRect(), s = getComputedStyle(e);
+  return {box: [b.left + scrollX, b.top + scrollY, b.right + scrollX, b.bottom + scrollY],
+    text: (e.innerText ?? e.textContent).trim(), colour: s.fill !== 'none' && e instanceof SVGElement ? s.fill : s.color,
+    stroke: s.stroke, shape: (e.getAttribute('d') || '').replace(/^M[^ ]+ [0-9.]+/, ''), data: {...e.dataset}};
+});
+"""
+
+# Colours of a text and of what is behind it, for every text that is shown.
+_COLOURS = """
+const behind = e => { for (; e; e = e.parentElement) {
+  const c = getComputedStyle(e).backgroundColor; if (!c.endsWith(', 0)')) return c; } return 'rgb(255, 255, 255)'; };
+const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = {};
+for (let n; (n = walk.nextNode());) {
+  const e = n.parentElement, s = getComputedStyle(e);
+  if (!n.data.trim() || ['title', 'desc', 'STYLE'].includes(e.tagName)) continue;
+  const colour = e instanceof SVGElement ? s.fill : s.color;
+  found[colour + '|' + behind(e)] = n.data.trim();
+}
+return found;
+"""
+
+
+class Browser:
+    """One Chromium."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self._driver = driver
+
+    def show(self, file: Path, *, width: int = 1280, scheme: str = "light") -> None:
+        """Open `file` in a window `width` pixels wide, and forget what an earlier page logged."""
+        screen = {"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
+        self._do("Emulation.setDeviceMetricsOverride", screen)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._do("Emulation.setEmulatedMedia", {"features": features})
+        self._driver.get("about:blank")
+        for log in ("performance", "browser"):
+            self._driver.get_log(log)
+        self._driver.get(file.as_uri())
+
+    def items(self, selector: str, within: str | None = None, nth: int = 0) -> list[Item]:
+        """The visible elements of `selector`, of the whole page or inside the `nth` of `within`."""
+        root = self._driver.find_elements("css selector", within)[nth] if within else None
+        found = self._driver.execute_script(_FIND, root, selector)
+        return [Item(Box(*each.pop("box")), **each) for each in found]
+
+    def colours(self) -> dict[str, str]:
+        """`colour|background` of texts, and one text that has them."""
+        return dict(self._driver.execute_script(_COLOURS))
+
+    def width(self) -> float:
+        """How far the page reaches to the right."""
+        return float(self._driver.execute_script("return document.documentElement.scrollWidth"))
+
+    def style(self, selector: str, name: str) -> str:
+        """A computed style of the first element."""
+        return str(
+            self._driver.execute_script(
+                "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name
+            )
+        )
+
+    def complaints(self) -> list[str]:
+        """What the console says."""
+        return [entry["message"] for entry in self._driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """Addresses that the page asked for, itself left out."""
+        events = [json.loads(entry["message"])["message"] for entry in self._driver.get_log("performance")]
+        asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        return [url for url in asked if url != self._driver.current_url]
+
+    def scripts(self) -> int:
+        """How many scripts there are."""
+        return int(self._driver.execute_script("return document.scripts.length"))
+
+    def pseudo(self, selector: str, which: str) -> str:
+        """What stands before or behind the first element's own text."""
+        script = "return getComputedStyle(document.querySelector(arguments[0]), arguments[1]).content"
+        return str(self._driver.execute_script(script, selector, which))
+
+    def accessible(self, selector: str) -> list[tuple[str, str]]:
+        """Name and description of pictures, as a screen reader is told them."""
+        elements = self._driver.find_elements("css selector", selector)
+        script = (
+            "return document.getElementById(arguments[0].getAttribute('aria-describedby'))?.textContent || ''"
+        )
+        return [(e.accessible_name, str(self._driver.execute_script(script, e))) for e in elements]
+
+    def _do(self, command: str, parameters: dict[str, Any]) -> None:
+        self._driver.execute_cdp_cmd(command, parameters)
+
+
+@contextmanager
+def start() -> Iterator[Browser]:
+    """Debian's chromium. Selenium is told both paths, or it would look for a download."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or "chromium"
+    # As root Chromium has no sandbox of its own, and it shows nothing but our own files.
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--force-color-profile=srgb",
+    ):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    driver = webdriver.Chrome(options, Service(shutil.which("chromedriver") or "chromedriver"))
+    try:
+        yield Browser(driver)
+    finally:
+        driver.quit()

@@ -1,0 +1,70 @@
+"""One Chromium for all tests, and reports to show."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import browser
+import pytest
+import report_values as values
+
+from sparkserve.bench import references
+from sparkserve.bench.report import build, page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from browser import Browser
+
+    from sparkserve.bench.report.model import Report
+    from sparkserve.bench.results import Result
+
+LONG = "x" * 300
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with browser.start() as started:
+        yield started
+
+
+def made(results: Sequence[tuple[str, Result]], *names: str) -> Report:
+    return build.build(results, {name: references.load(name) for name in names})
+
+
+def hostile() -> Report:
+    word = values.HOSTILE
+    waves = [values.sample({"decode_window_tps": 50.0, "step_ms": 20.0})]
+    points = [values.point(name, n, waves) for name in (word, LONG) for n in (1, 2)]
+    points.append(values.point("failed", 4, [values.sample({}, failed=4)]))
+    boot = values.boot(0, points, notes=(word, LONG), id=word, memory={word: 1.0})
+    subject = boot.subject.model_copy(update={"fleet": word, "model": LONG, "engine": {word: word}})
+    boot = boot.model_copy(update={"subject": subject})
+    result = values.result([boot], mode=word, machine={word: LONG}, settings={word: [word]})
+    return made([(word, result), (LONG, result)], "owen-r6-tp4")
+
+
+REPORTS: dict[str, Callable[[], Report]] = {
+    "one": lambda: made([("main", values.run(1))], "knapcio-v2.4", "owen-r6-tp4"),
+    "two": lambda: made(
+        [("main", values.run(1)), ("candidate", values.run(2, boots=2, speed=1.06))], *references.known()
+    ),
+    "one-boot": lambda: made([("main", values.run(1, boots=1))]),
+    "one-sample": lambda: made(
+        [("main", values.run(1, boots=1, samples=1, cases=("prose",), streams=(1,), lengths=()))]
+    ),
+    "many": lambda: made([("main", values.run(1, cases=[f"case-{i}" for i in range(16)]))]),
+    "empty": lambda: made([("main", values.result([]))]),
+    "hostile": hostile,
+}
+
+
+@pytest.fixture(scope="session")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The page of each report."""
+    folder = tmp_path_factory.mktemp("reports")
+    found = {name: folder / f"{name}.html" for name in REPORTS}
+    for name, file in found.items():
+        file.write_text(page.html(REPORTS[name]()), encoding="utf-8")
+    return found
