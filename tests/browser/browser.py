@@ -46,36 +46,40 @@ class Item(NamedTuple):
     stroke: str
     shape: str  # of a path, wherever it begins
     data: dict[str, str]
+    group: int  # of the plot that it is in
 
     def value(self, name: str) -> float:
         return float(self.data[name])
 
 
-# What a user can see of elements: drawn, of a size, and not see-through.
+# Of elements that are shown, what a user sees. `group` is the index of the plot that an element is in.
 _FIND = """
-const [root, selector] = arguments;
-const up = element => { for (let e = element; e; e = e.parentElement) {
-  const s = getComputedStyle(e);
-  if (s.visibility !== 'visible' || s.display === 'none' || Number(s.opacity) < 0.5) return false; }
-  return true; };
-return [...(root || document).querySelectorAll(selector)].filter(up).map(e => {
-  const b = e.getBoundingClientRect(), s = getComputedStyle(e);
-  return {box: [b.left + scrollX, b.top + scrollY, b.right + scrollX, b.bottom + scrollY],
-    text: (e.innerText ?? e.textContent).trim(), colour: s.fill !== 'none' && e instanceof SVGElement ? s.fill : s.color,
-    stroke: s.stroke, shape: (e.getAttribute('d') || '').replace(/^M[^ ]+ [0-9.]+/, ''), data: {...e.dataset}};
-});
+const plots = [...document.querySelectorAll('.plot')];
+return [...document.querySelectorAll(arguments[0])]
+  .filter(e => e.checkVisibility({visibilityProperty: true, opacityProperty: true})).map(e => {
+    const b = e.getBoundingClientRect(), s = getComputedStyle(e);
+    return {box: [b.left + scrollX, b.top + scrollY, b.right + scrollX, b.bottom + scrollY],
+      text: (e.innerText ?? e.textContent).trim(), stroke: s.stroke,
+      colour: e instanceof SVGElement && s.fill !== 'none' ? s.fill : s.color,
+      shape: (e.getAttribute('d') || '').replace(/^M[^ ]+ [0-9.]+/, ''), data: {...e.dataset},
+      group: plots.indexOf(e.closest('.plot'))};
+  });
 """
 
 # Colours of a text and of what is behind it, for every text that is shown.
 _COLOURS = """
-const behind = e => { for (; e; e = e.parentElement) {
-  const c = getComputedStyle(e).backgroundColor; if (!c.endsWith(', 0)')) return c; } return 'rgb(255, 255, 255)'; };
+const behind = e => {
+  for (; e; e = e.parentElement) {
+    const colour = getComputedStyle(e).backgroundColor;
+    if (!colour.endsWith(', 0)')) return colour;
+  }
+  return 'rgb(255, 255, 255)';
+};
 const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = {};
 for (let n; (n = walk.nextNode());) {
   const e = n.parentElement, s = getComputedStyle(e);
   if (!n.data.trim() || ['title', 'desc', 'STYLE'].includes(e.tagName)) continue;
-  const colour = e instanceof SVGElement ? s.fill : s.color;
-  found[colour + '|' + behind(e)] = n.data.trim();
+  found[(e instanceof SVGElement ? s.fill : s.color) + '|' + behind(e)] = n.data.trim();
 }
 return found;
 """
@@ -98,11 +102,18 @@ class Browser:
             self._driver.get_log(log)
         self._driver.get(file.as_uri())
 
-    def items(self, selector: str, within: str | None = None, nth: int = 0) -> list[Item]:
-        """The visible elements of `selector`, of the whole page or inside the `nth` of `within`."""
-        root = self._driver.find_elements("css selector", within)[nth] if within else None
-        found = self._driver.execute_script(_FIND, root, selector)
+    def items(self, selector: str) -> list[Item]:
+        """The elements of `selector` that are shown."""
+        found = self._driver.execute_script(_FIND, selector)
         return [Item(Box(*each.pop("box")), **each) for each in found]
+
+    def plots(self, selector: str) -> list[list[Item]]:
+        """The same inside plots: a list for each plot of the page."""
+        found: list[list[Item]] = [[] for _ in self.items(".plot")]
+        for item in self.items(selector):
+            if item.group >= 0:
+                found[item.group].append(item)
+        return found
 
     def colours(self) -> dict[str, str]:
         """`colour|background` of texts, and one text that has them."""
@@ -139,13 +150,11 @@ class Browser:
         script = "return getComputedStyle(document.querySelector(arguments[0]), arguments[1]).content"
         return str(self._driver.execute_script(script, selector, which))
 
-    def accessible(self, selector: str) -> list[tuple[str, str]]:
-        """Name and description of pictures, as a screen reader is told them."""
-        elements = self._driver.find_elements("css selector", selector)
-        script = (
-            "return document.getElementById(arguments[0].getAttribute('aria-describedby'))?.textContent || ''"
-        )
-        return [(e.accessible_name, str(self._driver.execute_script(script, e))) for e in elements]
+    def described(self) -> list[tuple[str, str]]:
+        """Name and description of each plot, as a screen reader is told them."""
+        tree = self._driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        plots = [node for node in tree if node.get("role", {}).get("value") == "image"]
+        return [(p["name"]["value"], p.get("description", {}).get("value", "")) for p in plots]
 
     def _do(self, command: str, parameters: dict[str, Any]) -> None:
         self._driver.execute_cdp_cmd(command, parameters)
@@ -157,14 +166,8 @@ def start() -> Iterator[Browser]:
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium") or "chromium"
     # As root Chromium has no sandbox of its own, and it shows nothing but our own files.
-    for flag in (
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--hide-scrollbars",
-        "--force-color-profile=srgb",
-    ):
-        options.add_argument(flag)
+    for flag in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars", "force-color-profile=srgb"):
+        options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     driver = webdriver.Chrome(options, Service(shutil.which("chromedriver") or "chromedriver"))
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import browser
@@ -13,7 +14,6 @@ from sparkserve.bench.report import build, page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from browser import Browser
 
@@ -60,11 +60,19 @@ REPORTS: dict[str, Callable[[], Report]] = {
 }
 
 
+class Files(dict[str, Path]):
+    """The page of each report, made when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def __missing__(self, name: str) -> Path:
+        self[name] = self._folder / f"{name}.html"
+        self[name].write_text(page.html(REPORTS[name]()), encoding="utf-8")
+        return self[name]
+
+
 @pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The page of each report."""
-    folder = tmp_path_factory.mktemp("reports")
-    found = {name: folder / f"{name}.html" for name in REPORTS}
-    for name, file in found.items():
-        file.write_text(page.html(REPORTS[name]()), encoding="utf-8")
-    return found
+def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    return Files(tmp_path_factory.mktemp("reports"))
