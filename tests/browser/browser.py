@@ -89,7 +89,7 @@ class Browser:
     """One Chromium."""
 
     def __init__(self, driver: webdriver.Chrome) -> None:
-        self._driver = driver
+        self._driver: Any = driver  # selenium has types for some of it only
 
     def show(self, file: Path, *, width: int = 1280, scheme: str = "light") -> None:
         """Open `file` in a window `width` pixels wide, and forget what an earlier page logged."""

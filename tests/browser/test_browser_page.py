@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 import report_values as values
 from browser import HEIGHT, Box
-from conftest import LONG, REPORTS
+from browser_reports import LONG, REPORTS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from browser import Browser
 
+pytest_plugins = ("browser_fixtures",)
 WIDTHS = (1280, 390)
 VISIBLE = values.HOSTILE.replace(
     "\u202e", "\ufffd"

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import REPORTS
+from browser_reports import REPORTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from browser import Browser, Item
 
+pytest_plugins = ("browser_fixtures",)
 PIXEL = 0.75  # boxes are of outlines, whose ends are rounded to hundredths
 LETTERS = 4  # a line's box is that much higher than its letters
 

@@ -1,32 +1,21 @@
-"""One Chromium for all tests, and reports to show."""
+"""Reports to show: usual ones, and those at the edges."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import browser
-import pytest
 import report_values as values
 
 from sparkserve.bench import references
-from sparkserve.bench.report import build, page
+from sparkserve.bench.report import build
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from browser import Browser
+    from collections.abc import Callable, Sequence
 
     from sparkserve.bench.report.model import Report
     from sparkserve.bench.results import Result
 
 LONG = "x" * 300
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    with browser.start() as started:
-        yield started
 
 
 def made(results: Sequence[tuple[str, Result]], *names: str) -> Report:
@@ -58,21 +47,3 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "empty": lambda: made([("main", values.result([]))]),
     "hostile": hostile,
 }
-
-
-class Files(dict[str, Path]):
-    """The page of each report, made when it is first asked for."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self._folder = folder
-
-    def __missing__(self, name: str) -> Path:
-        self[name] = self._folder / f"{name}.html"
-        self[name].write_text(page.html(REPORTS[name]()), encoding="utf-8")
-        return self[name]
-
-
-@pytest.fixture(scope="session")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Files:
-    return Files(tmp_path_factory.mktemp("reports"))
