@@ -158,7 +158,7 @@ def overlap(replies: Sequence[Reply]) -> int:
             edges.append((reply.started + reply.arrivals[0].at, 1))
             edges.append((reply.started + reply.arrivals[-1].at, -1))
     most = now = 0
-    for _, change in sorted(edges, key=lambda edge: (edge[0], -edge[1])):
+    for _, change in sorted(edges):  # one that ends as another begins is before it
         now += change
         most = max(most, now)
     return most
