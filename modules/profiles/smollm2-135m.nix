@@ -14,8 +14,9 @@
     # cuts long requests. 30 layers x 2 x 3 heads x 64 x 4 bytes = 45 KiB a token, so 360 MiB.
     kvTokens = 8192;
     maxRunning = 4;
-    # Far more than kvTokens lets the cache take.
-    staticPercent = 10;
+    # The cache takes kvTokens, far less than this. SGLang counts against it all memory that goes while it starts, whoever takes
+    # it: at 10, other work that took 3 of 20 GB meanwhile ended a start ("leave no GPU memory for the KV cache").
+    staticPercent = 50;
   };
 
   args = [
