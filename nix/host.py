@@ -1,8 +1,8 @@
 """Builder of a host closure: plan.json, closure.json, the node's units and files, and the harness that reads
 them.
 
-in (environment): closure (what closure.nix makes), sparkserve (the harness), guard (the memory guard's program,
-empty for a plan without).
+in (environment): closure (what closure.nix makes), sparkserve (the harness), guard (the memory guard's
+program, empty for a plan without).
 """
 
 import json
