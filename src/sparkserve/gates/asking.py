@@ -8,7 +8,7 @@ import json
 import random
 from typing import TYPE_CHECKING, Any
 
-from sparkserve.gates.contract import CannotRunError
+from sparkserve.gates.contract import LOOK_S, CannotRunError
 
 if TYPE_CHECKING:
     from sparkserve.client.reply import Reply
@@ -58,7 +58,7 @@ class Asker:
         SGLang refuses while a request runs, and the last one may still be on its way out.
         """
         for _ in range(_FLUSHES):
-            status, body = await self._context.client.get("/flush_cache")
+            status, body = await self._context.client.get("/flush_cache", timeout_s=LOOK_S)
             if status == 200:
                 return
             await asyncio.sleep(_FLUSH_S)
@@ -67,7 +67,7 @@ class Asker:
 
 async def context_tokens(context: Context) -> int:
     """The most tokens of a request, prompt and answer. Raises `CannotRunError` when nobody says it."""
-    status, body = await context.client.get("/v1/models")
+    status, body = await context.client.get("/v1/models", timeout_s=LOOK_S)
     try:
         models = {model["id"]: model["max_model_len"] for model in json.loads(body)["data"]}
         return int(models[context.model])

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from sparkserve.plan import Plan
 
 
+# Seconds for what an engine says of itself. SGLang's /health makes a token first: two cores with other work
+# needed more than 10 s for it, which is no verdict.
+LOOK_S = 60.0
+
+
 class CannotRunError(Exception):
     """The gate has no verdict; the text says what is missing. A declared gate that cannot run has failed."""
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sparkserve.client.client import Client
 from sparkserve.gates import compare, files, registry
-from sparkserve.gates.contract import CannotRunError, Context, Outcome
+from sparkserve.gates.contract import LOOK_S, CannotRunError, Context, Outcome
 from sparkserve.gates.evidence import Evidence
 from sparkserve.metrics import scrape
 from sparkserve.output import console
@@ -116,11 +116,11 @@ def _gate(name: str) -> Gate:
 async def _look(client: Client) -> dict[str, float]:
     """The engine's counters; none of an endpoint without /metrics. Raises `CannotRunError` for a sick one."""
     try:
-        status, body = await client.get("/health")
+        status, body = await client.get("/health", timeout_s=LOOK_S)
         if status != 200:
             said = body[:200].decode(errors="replace")
             raise CannotRunError(f"{client.endpoint}/health says {status}: {said}")
-        status, body = await client.get("/metrics")
+        status, body = await client.get("/metrics", timeout_s=LOOK_S)
     except ConnectionError as error:
         raise CannotRunError(f"nobody answers at {client.endpoint}: {error}") from None
     found = scrape.read(body.decode()) if status == 200 else {}

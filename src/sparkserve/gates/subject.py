@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve.client.client import Client
 from sparkserve.errors import SparkserveError
+from sparkserve.gates.contract import LOOK_S
 from sparkserve.gates.evidence import Subject
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
 # Of /server_info, which also tells every argument, some of them secret.
 _SAID = ("version", "model_path", "served_model_name", "weight_version", "dtype", "attention_backend")
-ASK_S = 10.0
 
 
 class Target(NamedTuple):
@@ -73,7 +73,7 @@ def _engine(endpoint: str) -> dict[str, str]:
 
     try:
         # Not through a proxy of the environment, which reaches no loopback of ours.
-        answer = httpx.get(f"{endpoint}/server_info", timeout=ASK_S, trust_env=False)
+        answer = httpx.get(f"{endpoint}/server_info", timeout=LOOK_S, trust_env=False)
         said = answer.json() if answer.status_code == 200 else {}
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise _nobody(endpoint, str(error) or type(error).__name__) from None
