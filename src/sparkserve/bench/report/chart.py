@@ -172,15 +172,16 @@ def _series(
     for mark in series.marks:
         if mark.low is not None and mark.high is not None:
             _interval(group, mark, x(mark.x) + shift, y)
+    aside = -7.5 if shift < 0 else 7.5  # of the dots: away from the arm at the other side
     shape = SHAPES[(series.arm or 0) % len(SHAPES)]
     for mark, point in zip(series.marks, points, strict=True):
         look = {"fill": PAPER if published or series.hollow else "currentColor", "stroke": "currentColor"}
-        data = {"class": "mark", "data-x": repr(mark.x), "data-y": repr(mark.y), "stroke-width": "1.4"}
+        data = {"class": "mark", "data-x": f"{mark.x:.9g}", "data-y": f"{mark.y:.9g}", "stroke-width": "1.4"}
         element = ET.SubElement(group, "path", {"d": f"M{point}{shape}"} | look | data)
         ET.SubElement(element, "title").text = svg.clean(f"{series.name}: {mark.said}")
         for dot in mark.dots if len(mark.dots) > 1 else ():
-            place = {"cx": f"{x(mark.x) + shift + 7.5:.2f}", "cy": f"{y(dot):.2f}", "r": "2"}
-            look = {"class": "boot", "data-y": repr(dot), "fill": "currentColor"}
+            place = {"cx": f"{x(mark.x) + shift + aside:.2f}", "cy": f"{y(dot):.2f}", "r": "2"}
+            look = {"class": "boot", "data-y": f"{dot:.9g}", "fill": "currentColor"}
             ET.SubElement(group, "circle", place | look)
     return group
 
@@ -193,7 +194,7 @@ def _interval(group: ET.Element, mark: Mark, x: float, y: Callable[[float], floa
         group, f"M{x:.2f} {high:.2f}V{low:.2f}" + ("" if mark.one_boot else caps), "currentColor", 1.4
     )
     path.set("class", "interval one-boot" if mark.one_boot else "interval")
-    path.attrib |= {"data-low": repr(mark.low), "data-high": repr(mark.high)}
+    path.attrib |= {"data-low": f"{mark.low:.9g}", "data-high": f"{mark.high:.9g}"}
     if mark.one_boot:
         path.set("stroke-dasharray", "2 3")
 
