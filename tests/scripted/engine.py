@@ -101,7 +101,8 @@ class Running:
             likely = logits.candidates(self._ids, piece.id, noise, script.drift)
             logprob, chosen = likely[0]
             if chosen != piece.id:
-                piece = piece._replace(id=chosen, text=tokens.piece(chosen), where="content")
+                where = "content" if piece.where == "end" else piece.where
+                piece = piece._replace(id=chosen, text=tokens.piece(chosen), where=where)
             null = self.spoilt and script.nan and len(self.out) >= script.nan_after
             top = [(None if null else value, number) for value, number in likely[: max(0, self.request.top)]]
             token = Token(piece, None if null else logprob, tuple(top))

@@ -66,7 +66,9 @@ def _end(request: Request, wanted: Iterator[Piece], dice: random.Random) -> Iter
     while request.ignore_eos or count < request.min_tokens:
         count += 1
         yield next(filler)
-    yield Piece(tokens.EOS, "", "end")
+    while True:  # drift may choose another token than the end
+        yield Piece(tokens.EOS, "", "end")
+        yield from _pieces(words.sentence(dice), "content")
 
 
 def _pieces(text: str, where: Where) -> Iterator[Piece]:

@@ -167,6 +167,14 @@ def test_drift_moves_logprobs_and_flips_what_is_close() -> None:
     assert 0 < flips(0.05) < flips(1.0)
 
 
+def test_drift_may_pass_over_the_end() -> None:
+    clean = ask(Script(), *TEXTS[:8])
+    drifted = ask(Script(drift=20), *TEXTS[:8])
+    assert [reply.error for reply in drifted] == [None] * 8
+    longer = zip(drifted, clean, strict=True)
+    assert any(one.usage and two.usage and one.usage[1] > two.usage[1] for one, two in longer)
+
+
 def test_drift_is_the_same_each_time_unless_it_is_nondeterminism() -> None:
     one, other = logprobs(Script(drift=0.1), RIVERS, RIVERS)
     assert one == other
