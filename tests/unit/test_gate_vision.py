@@ -90,14 +90,9 @@ def _look(seen: list[list[tuple[int, int, int]]], question: str) -> str:
         return f"**{area // (448 // 3 // 2) ** 2}**"
     found = ""
     for place in range(4):
-        bits = tuple(
-            sum(
-                (seen[140 + 24 * y + 12][40 + 24 * (4 * place + x) + 12] == COLOURS["black"]) << 2 - x
-                for x in range(3)
-            )
-            for y in range(5)
-        )
-        found += str(DIGITS.index(bits))  # type: ignore[arg-type]
+        middles = [[seen[152 + 24 * y][52 + 24 * (4 * place + x)] for x in range(3)] for y in range(5)]
+        bits = tuple(sum((row[x] == COLOURS["black"]) << 2 - x for x in range(3)) for row in middles)
+        found += str(list(map(tuple, DIGITS)).index(bits))
     return found
 
 
