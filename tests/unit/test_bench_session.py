@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import click
 import pytest
 import scripted
 from scripted import Script
@@ -22,6 +23,7 @@ from sparkserve.bench.node import Facts
 from sparkserve.bench.purity import Limits
 from sparkserve.bench.results import Result
 from sparkserve.bench.settings import Settings
+from sparkserve.cli import measuring
 from sparkserve.cli.main import main
 from sparkserve.errors import SparkserveError
 from sparkserve.gates.evidence import Subject
@@ -280,6 +282,14 @@ def test_the_table_names_points_and_intervals(tmp_path: Path, capsys: pytest.Cap
     assert all("±" in row for row in rows)
     assert "compare wants several boots" in printed.err
     assert json.loads((tmp_path / "r.json").read_text())["schema"] == "sparkserve.bench/1"
+
+
+def test_tab_offers_what_may_come_after_a_comma() -> None:
+    offered = measuring.Listed("case", lambda: ["prose", "code", "chat"])
+    context, option = click.Context(click.Command("x")), click.Option(["--cases"])
+    found = offered.shell_complete(context, option, "prose,c")
+    assert [item.value for item in found] == ["prose,code", "prose,chat"]
+    assert [item.value for item in offered.shell_complete(context, option, "p")] == ["prose"]
 
 
 @pytest.mark.parametrize(("slots", "code"), [(2, 84), (4, 0)])

@@ -117,6 +117,7 @@ def test_a_node_that_is_not_seen_stops_the_run() -> None:
 
 def test_what_is_asked_of_nodes_only_reads() -> None:
     assert commands.watch().safety is commands.Safety.READS_HOSTS
+    assert commands.watch().line() == "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank watch"
 
 
 BUSY = Gpu(utilization=96, power_w=62, clock_mhz=2400, slowed=())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from sparkserve.cli import options
 
@@ -43,6 +44,14 @@ class Listed(click.ParamType[tuple[str, ...]]):
         if not found:
             self.fail(f"no {self._what} is named", param, ctx)
         return found
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that may come after the last comma."""
+        begun, comma, last = incomplete.rpartition(",")
+        left = [name for name in self._known() if name.startswith(last) and name not in begun.split(",")]
+        return [CompletionItem(f"{begun}{comma}{name}") for name in left]
 
 
 class Numbers(click.ParamType[tuple[int, ...]]):
