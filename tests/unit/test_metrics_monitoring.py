@@ -65,7 +65,7 @@ def test_docs_and_tests_know_every_alert() -> None:
 
 
 def test_every_panel_has_a_place_of_its_own() -> None:
-    taken = set()
+    taken: set[tuple[int, int]] = set()
     for panel in json.loads(DASHBOARD)["panels"]:
         x, y, w, h = (panel["gridPos"][side] for side in "xywh")
         cells = {(x + i, y + j) for i in range(w) for j in range(h)}
