@@ -49,7 +49,8 @@
   # Nodes of a laptop all see the machine's memory: the floors are for what else runs there.
   guard = { startupMiB = 1024; steadyMiB = 768; };
 
-  gates = [ "smoke" ];
+  # needle is not among them: of planted sentences it finds three in four.
+  gates = [ "smoke" "determinism" "prefix" "tscan" "nan" ];
 
   # What changes when several nodes are one engine.
   group = {
