@@ -284,6 +284,30 @@ def test_the_table_names_points_and_intervals(tmp_path: Path, capsys: pytest.Cap
     assert json.loads((tmp_path / "r.json").read_text())["schema"] == "sparkserve.bench/1"
 
 
+def test_a_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "r.json"
+    output.write_text("an hour's work")
+    with scripted.serve(Script()) as endpoint, pytest.raises(SystemExit) as ended:
+        where = ["--endpoint", endpoint, "--model", "scripted", "--output", str(output)]
+        main(["bench", "decode", *where, "--quick"])
+    assert ended.value.code == 2
+    assert "--resume" in capsys.readouterr().err
+    assert output.read_text() == "an hour's work"
+
+
+def test_defaults_are_cut_to_what_the_engine_takes() -> None:
+    takes = capacity.Capacity(running=4, tokens=8000, pool=16000)
+    decode = measuring.fitted(Settings(), set(), takes)
+    assert decode.streams == (1, 2, 4)
+    assert decode.sizes == (2048,)
+    # Four of a pool of 16,000 tokens have 4,000 each, less the answer and the template.
+    admission = Settings(mode="admission", streams=(4,), sizes=(65536,), tokens=256)
+    assert measuring.fitted(admission, set(), takes).sizes == (4000 - 256 - 64,)
+    with pytest.raises(click.UsageError, match="the engine takes 7680 tokens"):
+        measuring.fitted(admission, {"sizes"}, takes)
+    assert measuring.fitted(Settings(), set(), capacity.Capacity(None, None, None)) == Settings()
+
+
 def test_tab_offers_what_may_come_after_a_comma() -> None:
     offered = measuring.Listed("case", lambda: ["prose", "code", "chat"])
     context, option = click.Context(click.Command("x")), click.Option(["--cases"])
@@ -301,7 +325,7 @@ def test_documents_that_do_not_run_together_are_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two slots for four documents: all are answered, two at a time. Here the engine does not say so."""
-    monkeypatch.setattr(capacity, "of", lambda plan, endpoint: capacity.Capacity(None, None))
+    monkeypatch.setattr(capacity, "of", lambda plan, endpoint: capacity.Capacity(None, None, None))
     words = ["--streams", "4", "--sizes", "100", "--tokens", "30", "--output", str(tmp_path / "r.json")]
     with scripted.serve(Script(slots=slots, step_ms=3)) as endpoint, pytest.raises(SystemExit) as ended:
         main(["bench", "admission", "--endpoint", endpoint, "--model", "scripted", *words])

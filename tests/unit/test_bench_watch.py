@@ -162,6 +162,15 @@ def test_slow_is_asked_since_the_last_time() -> None:
         assert watching.slow() is None
 
 
+def test_swap_that_grows_is_noted() -> None:
+    looks = [facts(9).model_copy(update={"swap_kib": kib}) for kib in (2 * GIB, 3 * GIB, 2 * GIB)]
+    watching = watch.Watch(Told())
+    for look in looks:
+        watching._see("a", look)
+        watching._see("b", facts(9).model_copy(update={"swap_kib": 5 * GIB}))
+    assert watching.notes() == ["a: its swap grew while it was measured"]
+
+
 def test_a_node_says_what_proc_says(tmp_path: Path) -> None:
     proc, sys = tmp_path / "proc", tmp_path / "sys"
     proc.mkdir()

@@ -13,27 +13,21 @@ ROOM = 64  # tokens beside a long prompt: its template and what is answered (owe
 
 
 class Capacity(NamedTuple):
-    """Requests at once and tokens of one; None where nobody says."""
+    """Requests at once, tokens of one, and tokens of all at once; None where nobody says."""
 
     running: int | None
     tokens: int | None
+    pool: int | None
 
 
 def of(plan: Plan | None, endpoint: str) -> Capacity:
     """By the plan's arguments, and what the engine says where they are silent."""
     said = _said(endpoint)
     running = _argument(plan, "--max-running-requests") or _number(said, "max_running_requests")
-    tokens = [
-        value
-        for value in (_number(said, "max_total_num_tokens"), _number(said, "max_req_input_len"))
-        if value
-    ]
-    tokens += [
-        value
-        for name in ("--context-length", "--max-total-tokens")
-        if (value := _argument(plan, name)) is not None
-    ]
-    return Capacity(running, min(tokens, default=None))
+    pool = _number(said, "max_total_num_tokens") or _argument(plan, "--max-total-tokens")
+    names = ("context_length", "max_req_input_len")
+    one = [pool, _argument(plan, "--context-length"), *(_number(said, name) for name in names)]
+    return Capacity(running, min((value for value in one if value), default=None), pool)
 
 
 def _argument(plan: Plan | None, name: str) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -101,7 +100,7 @@ def _boot(
 
     def changed(boot: Boot) -> None:
         nonlocal last
-        last = boot if watching is None else boot.model_copy(update={"memory": _lowest(boot, watching)})
+        last = boot if watching is None else _watched(boot, watching)
         save(_cut(last, "still running"))
 
     async def work() -> Boot:
@@ -154,13 +153,9 @@ def _same(boot: Boot, target: Target) -> bool:
     return (now.endpoint, now.fleet_id, now.boot) == (then.endpoint, then.fleet_id, then.boot)
 
 
-def _lowest(boot: Boot, watching: watch.Watch) -> dict[str, float]:
+def _watched(boot: Boot, watching: watch.Watch) -> Boot:
+    """With the least memory of each node, and what was swapped."""
     found = {name: round(gib, 3) for name, gib in watching.lowest.items()}
-    return {name: min(found.get(name, gib), gib) for name, gib in (boot.memory | found).items()}
-
-
-def seconds_left(begun: float, where: run.Progress) -> float | None:
-    """What the rest takes at the pace since `begun` on the monotonic clock; None before the first sample."""
-    if not where.taken:
-        return None
-    return (time.monotonic() - begun) / where.taken * (where.wanted - where.taken)
+    memory = {name: min(found.get(name, gib), gib) for name, gib in (boot.memory | found).items()}
+    notes = tuple(dict.fromkeys((*boot.notes, *watching.notes())))
+    return boot.model_copy(update={"memory": memory, "notes": notes})

@@ -33,6 +33,7 @@ STOLEN = 0.05  # of a sample's time: more than what samples of a quiet machine d
 # A Spark that works has clocks of 2,000 MHz and more, and takes 60 W. One in its firmware's power state stays
 # at 690 to 890 MHz with 96 % utilization (issue F01); one that waits in a collective takes about 20 W (I06).
 BUSY, LATCHED_MHZ, WAITING_W = 90.0, 1000.0, 25.0
+SWAPPED_GIB = 0.01
 JOIN_S = 0.2
 
 
@@ -103,7 +104,7 @@ class Watch:
             threading.Thread(target=self._follow, args=(name,), daemon=True) for name in source.names
         ]
         self.lowest: dict[str, float] = {}
-        self.swapped: dict[str, float] = {}
+        self._swap: dict[str, tuple[int, int]] = {}  # KiB at first, and the most beyond that
 
     def __enter__(self) -> Watch:
         for thread in self._threads:
@@ -147,6 +148,11 @@ class Watch:
         ]
         return "; ".join(found) or None
 
+    def notes(self) -> list[str]:
+        """Which nodes swapped: what is on a disk is not as fast as it was."""
+        grown = [name for name, (_, most) in self._swap.items() if most / GIB_KIB > SWAPPED_GIB]
+        return [f"{name}: its swap grew while it was measured" for name in grown]
+
     def _follow(self, name: str) -> None:
         try:
             for facts in self._source.follow(name):
@@ -160,7 +166,8 @@ class Watch:
         self._latest[name] = facts
         gib = facts.available_kib / GIB_KIB
         self.lowest[name] = min(self.lowest.get(name, gib), gib)
-        self.swapped[name] = max(self.swapped.get(name, 0.0), facts.swap_kib / GIB_KIB)
+        first, _ = self._swap.get(name, (facts.swap_kib, 0))
+        self._swap[name] = (first, max(self._swap.get(name, (0, 0))[1], facts.swap_kib - first))
         least = self._line_kib + min(MARGIN_KIB, facts.total_kib // SHARE)
         if facts.available_kib < least:
             self._halt(_low(name, gib, least / GIB_KIB, guarded=self._line_kib > 0))

@@ -6,11 +6,11 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sparkserve.bench import capacity, session
 from sparkserve.bench.modes.admission import BROKEN
-from sparkserve.bench.results import METRICS
 from sparkserve.bench.settings import Settings
 from sparkserve.bench.summary import summarize, words
 from sparkserve.cli import measuring
@@ -70,6 +70,8 @@ def run(where: Place, settings: Settings, chosen: set[str], how: How, begun: Res
     if begun is None:
         settings = measuring.fitted(settings, chosen, capacity.of(target.plan, target.subject.endpoint))
     output = how.output or how.resume or _file(settings.mode)
+    if output.exists() and output != how.resume:
+        raise click.UsageError(f"{output} is there: name another file, or go on with --resume {output}")
     output.parent.mkdir(parents=True, exist_ok=True)
     console.print(f"{target.subject.model} at {target.subject.endpoint}, seed {settings.seed}, into {output}")
     try:
@@ -100,7 +102,6 @@ def show(result: Result) -> None:
     """Print each point's means with their intervals, and what readers must know."""
     found = summarize(result)
     shown = [name for name in _SHOWN if any(name in point for point in found.values())]
-    assert set(shown) <= set(METRICS)  # noqa: S101 - a metric is named in one place only
     rows = [
         (name, *(words(point[metric]) if metric in point else "-" for metric in shown))
         for name, point in found.items()
@@ -117,15 +118,14 @@ def show(result: Result) -> None:
 
 
 class _Shown:
-    """The bar on a terminal, a line for each point elsewhere."""
+    """The bar on a terminal, a line for each tenth elsewhere."""
 
     def __init__(self, boots: int) -> None:
         self._boots = boots
-        self._begun = time.monotonic()
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[left]}"))
         self._bar = Progress(*columns, TimeElapsedColumn(), console=console, disable=not console.is_terminal)
         self._task = self._bar.add_task("", total=None, left="")
-        self._last = (0, 0)
+        self._begun = (-1, 0, 0.0)  # boot, samples that it had then, and when
         self._told = (-1, 0)
 
     def __enter__(self) -> _Shown:
@@ -137,19 +137,22 @@ class _Shown:
 
     def progress(self, boot: int, where: running.Progress) -> None:
         """See `session.measure`."""
-        if (boot, where.taken) < self._last or boot != self._last[0]:
-            self._begun = time.monotonic()
-        self._last = (boot, where.taken)
-        left = session.seconds_left(self._begun, where)
-        words = (
-            "" if left is None else f"about {left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left"
-        )
-        name = f"boot {boot + 1} of {self._boots}, {where.point}"
-        self._bar.update(self._task, description=name, completed=where.taken, total=where.wanted, left=words)
+        if boot != self._begun[0]:
+            self._begun = (boot, where.taken, time.monotonic())
+        left, name = self._left(where), f"boot {boot + 1} of {self._boots}, {where.point}"
+        self._bar.update(self._task, description=name, completed=where.taken, total=where.wanted, left=left)
         tenth = (boot, 10 * where.taken // max(where.wanted, 1))
         if not console.is_terminal and tenth != self._told:
             self._told = tenth
-            console.print(f"{name}: {where.taken} of {where.wanted} samples {words}".rstrip())
+            console.print(f"{name}: {where.taken} of {where.wanted} samples {left}".rstrip())
+
+    def _left(self, where: running.Progress) -> str:
+        """What the rest of this boot takes at its pace so far."""
+        _, had, when = self._begun
+        if where.taken == had:
+            return ""
+        left = (time.monotonic() - when) / (where.taken - had) * (where.wanted - where.taken)
+        return f"about {left / 60:.0f} min left" if left > 90 else f"about {left:.0f} s left"
 
 
 def _file(mode: str) -> Path:

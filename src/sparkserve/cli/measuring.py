@@ -164,13 +164,19 @@ def fitted(settings: Settings, given: set[str], takes: Capacity) -> Settings:
     """
     from sparkserve.bench.capacity import ROOM
 
-    within: dict[str, Any] = {}
     if takes.running is not None:
-        within["streams"] = _within(settings.streams, takes.running, "streams", given, "requests at once")
-    if takes.tokens is not None:
-        most = max(takes.tokens - ROOM - settings.tokens, 1)
-        within["sizes"] = _within(settings.sizes, most, "sizes", given, "tokens of a prompt")
-    return settings.model_copy(update=within)
+        streams = _within(settings.streams, takes.running, "streams", given, "requests at once")
+        settings = settings.model_copy(update={"streams": streams})
+    if takes.tokens is None:
+        return settings
+    most = takes.tokens
+    if "sizes" not in given and takes.pool is not None:
+        # So many that all have room at once. Who names sizes may want to see what happens without.
+        together = {"admission": takes.pool // settings.streams[-1], "mixed": takes.pool // 2}
+        most = min(most, together.get(settings.mode, most))
+    most = max(most - ROOM - settings.tokens, 1)
+    sizes = _within(settings.sizes, most, "sizes", given, "tokens of a prompt")
+    return settings.model_copy(update={"sizes": sizes})
 
 
 def _within(values: tuple[int, ...], most: int, name: str, given: set[str], what: str) -> tuple[int, ...]:
