@@ -86,7 +86,9 @@ def means(seed: int, number: int, draw: stopping.Draw, spread: float, rule: Rule
     found: dict[str, Any] = {"samples": draw.__name__, "sd": 100 * spread, **asdict(rule)}
     for stop in (stopping.by_rule, stopping.naive):
         covered = stopping.coverage(stop, rule, drawn)
-        found[stop.__name__] = study.rate(covered.covered, covered.means) | {"taken": covered.samples}
+        found[stop.__name__] = study.rate(covered.covered, covered.means) | {
+            "taken": round(covered.samples, 1)
+        }
     return shown(found)
 
 

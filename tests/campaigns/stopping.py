@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from sparkserve.stats.describe import Summary, describe
+from sparkserve.stats.describe import Summary, describe, t_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from sparkserve.stats.stopping import Rule
 
     Draw = Callable[[np.random.Generator, float, tuple[int, int]], list[list[float]]]
+
+
+_quantile = functools.cache(t_quantile)
 
 
 class Covered(NamedTuple):
@@ -48,9 +52,15 @@ def by_rule(rule: Rule, samples: Sequence[float]) -> Summary:
 
 def naive(rule: Rule, samples: Sequence[float]) -> Summary:
     """As many a bench does: on until the interval is narrow enough, or `most` are there."""
-    n = rule.pilot
-    while n < rule.most and (describe(samples[:n]).ci95_percent or 0) > rule.precision:
-        n += 1
+    total = squares = 0.0
+    for n, sample in enumerate(samples, 1):
+        total += sample
+        squares += sample * sample
+        if n >= rule.pilot:
+            variance = max(0.0, squares - total**2 / n) / (n - 1)
+            half = _quantile(n - 1) * math.sqrt(variance / n)
+            if half <= abs(total / n) * rule.precision / 100 or n == rule.most:
+                break
     return describe(samples[:n])
 
 

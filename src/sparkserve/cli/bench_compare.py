@@ -106,20 +106,19 @@ def _show(found: Comparison) -> None:
     counts = [f"{verdicts.count(each)} {each}" for each in get_args(compare.Verdict)]
     console.print(
         f"{'Regression' if found.regression else 'No regression found'}: of {len(verdicts)} points "
-        f"{', '.join(counts)}; {len(found.boots_a)} boots against {len(found.boots_b)}."
+        f"{', '.join(counts)}; boots: {len(found.boots_a)} against {len(found.boots_b)}."
     )
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    known = row.low is not None and row.high is not None and row.p is not None and row.detectable is not None
-    return (
+    measured = (
         row.point,
         row.metric if row.gates else f"{row.metric} (does not gate)",
         f"{row.a:.4g}",
         f"{row.b:.4g}",
         f"{row.change:+.1f} %",
-        f"{row.low:+.1f} to {row.high:+.1f} %" if known else "-",
-        f"{row.p:.3f}" if known else "-",
-        f"{row.detectable:.1f} %" if known else "-",
-        row.verdict,
     )
+    if row.low is None or row.high is None or row.p is None or row.detectable is None:
+        return (*measured, "-", "-", "-", row.verdict)
+    p = f"{row.p:.3f}" if row.p > 0.001 else "< 0.001"
+    return (*measured, f"{row.low:+.1f} to {row.high:+.1f} %", p, f"{row.detectable:.1f} %", row.verdict)
