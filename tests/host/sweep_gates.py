@@ -14,8 +14,10 @@ import importlib
 import json
 import pkgutil
 import sys
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Literal
 from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,8 +27,11 @@ import scripted  # noqa: E402
 import sweeps  # noqa: E402
 
 from sparkserve.client.client import Client  # noqa: E402
-from sparkserve.gates import registry  # noqa: E402
+from sparkserve.gates import compare, registry  # noqa: E402
 from sparkserve.gates.contract import CannotRunError, Context  # noqa: E402
+
+if TYPE_CHECKING:
+    from sparkserve.gates.contract import Outcome
 
 RESULT = ROOT / "docs/results/gates.json"
 PAGE = ROOT / "docs/gates.md"
@@ -41,21 +46,42 @@ def table(gate: str) -> Any:
     return importlib.import_module(f"sweeps.{gate.replace('-', '_')}")
 
 
-def verdict(gate: str, seed: int, fields: dict[str, Any]) -> Verdict:
-    """What the quick gate says of one engine. One without a verdict fails the gate, as the runner does."""
+def outcome(gate: str, seed: int, fields: dict[str, Any]) -> Outcome | None:
+    """What the quick gate finds of one engine; None when it has no verdict."""
 
-    async def run(endpoint: str) -> Verdict:
+    async def run(endpoint: str) -> Outcome | None:
         async with Client(endpoint) as client:
             try:
-                outcome = await registry.load(gate).run(Context(client, "scripted", True, seed))
+                return await registry.load(gate).run(Context(client, "scripted", True, seed))
             except CannotRunError:
-                return "no verdict"
-        return "passed" if outcome.passed else "failed"
+                return None
 
     module, changed = registry.load(gate), getattr(table(gate), "PATCH", {})
     script = scripted.Script(**{**table(gate).CLEAN, "seed": seed, **fields})
     with patch.multiple(module, **changed) if changed else patch.dict({}), scripted.serve(script) as endpoint:
         return asyncio.run(run(endpoint))
+
+
+@cache
+def baseline(gate: str, seed: int) -> Outcome | None:
+    """A clean engine, for the gates whose verdict needs two runs."""
+    return outcome(gate, seed, {})
+
+
+def verdict(gate: str, seed: int, fields: dict[str, Any]) -> Verdict:
+    """What the quick gate says of one engine. One without a verdict fails the gate, as the runner does."""
+    found, judge = outcome(gate, seed, fields), compare.own(registry.load(gate))
+    if found is not None and judge is not None:
+        two: list[Any] = [
+            SimpleNamespace(quick=True, prompts=each.prompts, details=each.details)
+            for each in (baseline(gate, seed), found)
+            if each is not None
+        ]
+        try:
+            found = judge(*two)
+        except CannotRunError:
+            found = None
+    return "no verdict" if found is None else "passed" if found.passed else "failed"
 
 
 def sweep(gate: str, seeds: int, clean: int) -> dict[str, Any]:
