@@ -1,4 +1,8 @@
-"""Answers in the shapes of SGLang 0.5.23: chat, completions, and its own /generate."""
+"""Answers in the shapes of SGLang 0.5.23: chat, completions, and its own /generate.
+
+Compared field by field with a real one that served SmolLM2: what is left out is its time stamps (`meta_info`)
+and versions of weights.
+"""
 
 from __future__ import annotations
 
@@ -190,8 +194,12 @@ class Completion(Shape):
         yield self._event(choice, details=False)
 
     def end(self) -> Iterator[Shown]:
-        """Usage."""
-        yield from self._last_usage()
+        """Usage, without what is null."""
+        for event in self._last_usage():
+            yield {
+                **event,
+                "usage": {name: value for name, value in event["usage"].items() if value is not None},
+            }
 
     def whole(self) -> Shown:
         """The answer without streaming."""
@@ -257,7 +265,7 @@ class Generate(Shape):
             "reasoning_tokens": 0,
             "completion_tokens": len(self.out),
             "cached_tokens": running.cached,
-            "cached_tokens_details": None,
+            "cached_tokens_details": {"device": running.cached, "host": 0} if running.cached else None,
             "dp_rank": None,
         }
         if request.top >= 0:
