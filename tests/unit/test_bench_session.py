@@ -18,7 +18,6 @@ import scripted
 from scripted import Script
 
 from sparkserve.bench import capacity, results, session
-from sparkserve.bench.compare import compare
 from sparkserve.bench.node import Facts
 from sparkserve.bench.purity import Limits
 from sparkserve.bench.results import Result
@@ -205,36 +204,6 @@ def test_a_killed_command_leaves_a_whole_file(
     assert all(len(point.samples) == 3 for point in whole.boots[0].points.values())
     first = kept.boots[0].points["prose-c1"].samples[:1]
     assert whole.boots[0].points["prose-c1"].samples[: len(first)] == first
-
-
-def test_five_percent_slower_is_found(tmp_path: Path) -> None:
-    """Arms that take turns, three boots each. Tried four times: this machine may have others on it.
-
-    Long steps, few of them: what a busy machine adds to each is then little.
-    """
-    settings = Settings(cases=("prose",), streams=(1,), tokens=15, min=3, max=3, warm_up=False)
-    for attempt in range(4):
-        arms: dict[float, list[Result]] = {0.0: [], 5.0: []}
-        for boot in range(3):
-            for slow, found in arms.items():
-                with scripted.serve(Script(step_ms=40, slow=slow)) as endpoint:
-                    output = tmp_path / f"{attempt}-{boot}-{slow}.json"
-                    found.append(session.measure(Lab(endpoint), settings, output, limits=LIMITS))
-        comparison = compare(_apart(arms[5.0], "a"), _apart(arms[0.0], "b"))
-        row = next(row for row in comparison.rows if row.gates)
-        if comparison.regression and row.low is not None and row.high is not None:
-            assert (row.point, row.metric) == ("prose-c1", "step_ms")
-            assert row.low < 5 < row.high or abs(row.change - 5) < 1
-            return
-    pytest.fail(f"not found: {comparison.rows}")
-
-
-def _apart(found: list[Result], name: str) -> list[Result]:
-    """With ids of their own for the boots, which all were the first of their engine."""
-    return [
-        result.model_copy(update={"boots": (result.boots[0].model_copy(update={"id": f"{name}{number}"}),)})
-        for number, result in enumerate(found)
-    ]
 
 
 class Case(NamedTuple):
