@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sparkserve.checks import Outcome
 
 title = "tests/browser: reports of bench in a headless Chromium, wide and narrow, light and dark"
-cost_s = 120
+cost_s = 60
 slow = True
 NEEDED = {"chromium": "chromium", "chromedriver": "chromium-driver"}  # a program and its Debian package
 
