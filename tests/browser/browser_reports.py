@@ -44,6 +44,7 @@ REPORTS: dict[str, Callable[[], Report]] = {
         [("main", values.run(1, boots=1, samples=1, cases=("prose",), streams=(1,), lengths=()))]
     ),
     "many": lambda: made([("main", values.run(1, cases=[f"case-{i}" for i in range(16)]))]),
+    "fast": lambda: made([("main", values.run(1, speed=30))], "owen-r6-tp3"),
     "empty": lambda: made([("main", values.result([]))]),
     "hostile": hostile,
 }

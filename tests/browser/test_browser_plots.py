@@ -108,7 +108,7 @@ def test_arms_at_one_value_do_not_hide_each_other(chromium: Browser, files: dict
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-@pytest.mark.parametrize("name", ["one", "two", "hostile", "many"])
+@pytest.mark.parametrize("name", ["one", "two", "hostile", "many", "fast"])
 def test_no_text_is_over_another_or_outside(
     chromium: Browser, files: dict[str, Path], name: str, width: int
 ) -> None:

@@ -64,6 +64,15 @@ def test_rows_are_over_boots_in_the_order_of_cases() -> None:
     assert [row.samples for row in rows] == [1, 2, 1]
 
 
+def test_rows_of_a_shuffled_file_are_as_the_settings_say() -> None:
+    one = [values.sample({"tps": 1.0, "prefill_tps": 1.0})]
+    names = ("code", "real-4096", "novel-512", "prose", "novel-4096", "real-512")
+    boots = [values.boot(0, [values.point(name, 1, one) for name in names])]
+    report = build.build([("a", values.result(boots, settings={"cases": ["prose", "code"]}))], {})
+    order = ["prose", "code", "real-512", "real-4096", "novel-512", "novel-4096"]
+    assert [row.case for row in report.arms[0].rows] == order
+
+
 def test_pilot_of_the_settings_is_used() -> None:
     waves = [values.sample({"tps": tps}) for tps in (99.0, 101.0, 103.0, 97.0)]
     boots = [values.boot(0, [values.point("prose", 1, waves)])]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 import report_values as values
 
-from sparkserve.bench.report import build, words
+from sparkserve.bench.report import build, figures, words
 
 if TYPE_CHECKING:
     from sparkserve.bench.results import Boot, Point
@@ -75,6 +75,12 @@ def test_arms_side_by_side_are_no_verdict() -> None:
 )
 def test_number(value: float, text: str) -> None:
     assert words.number(value) == text
+
+
+def test_an_interval_below_0_is_not_read_as_a_minus() -> None:
+    waves = [values.sample({"tps": tps}) for tps in (1.0, 9.0)]
+    found = figures.figure([[w.metrics["tps"] for w in waves]], None)
+    assert words.span(found) == "-45.82 to 55.82 in one boot"  # 5 and 12.706 x 4
 
 
 def test_lengths() -> None:

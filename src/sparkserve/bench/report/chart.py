@@ -140,7 +140,10 @@ def _nice(top: float) -> list[float]:
 
 def _short(value: float) -> str:
     """The text of a tick: as short as it can be."""
-    return f"{value:,.0f}" if 1000 <= value < 100_000 else f"{value:.4g}"
+    for unit, sign in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= 10 * unit:
+            return f"{value / unit:.4g}{sign}"
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _tick(page: ET.Element, path: str, colour: str, **data: float) -> None:

@@ -6,6 +6,7 @@ import math
 import statistics
 from typing import TYPE_CHECKING
 
+from sparkserve.bench.report import words
 from sparkserve.bench.report.model import Figure, Row
 from sparkserve.bench.results import METRICS
 from sparkserve.stats.describe import describe
@@ -18,18 +19,27 @@ if TYPE_CHECKING:
 _ABSURD = 1e15  # no metric is, and none is below 0; nor is NaN, which JSON can hold, between them
 
 
-def rows(boots: Sequence[Boot], pilot: int | None) -> tuple[Row, ...]:
-    """The points of all boots: cases in the order of the file, streams upwards.
+def rows(boots: Sequence[Boot], pilot: int | None, cases: Sequence[str] = ()) -> tuple[Row, ...]:
+    """The points of all boots: cases in the order of `cases` and then of the file, streams upwards.
 
+    A file has them as they were drawn. Prefills are by text and then by length.
     `pilot` is of the rule that stopped the sampling, None where there was none: see `stats.describe`.
     """
     found: dict[str, list[Point]] = {}
     for boot in boots:
         for name, point in boot.points.items():
             found.setdefault(name, []).append(point)
-    cases = list(dict.fromkeys(points[0].case for points in found.values()))
+    known = list(dict.fromkeys((*cases, *(points[0].case for points in found.values()))))
     made = [_row(name, points, pilot) for name, points in found.items()]
-    return tuple(sorted(made, key=lambda row: (cases.index(row.case), row.streams)))
+    return tuple(sorted(made, key=lambda row: (*_order(row, known), row.streams)))
+
+
+def _order(row: Row, known: Sequence[str]) -> tuple[int, int]:
+    length = words.length(row.case)
+    if length is None:
+        return known.index(row.case), 0
+    kind = row.case.rpartition("-")[0]
+    return next(i for i, case in enumerate(known) if case.startswith(f"{kind}-")), length
 
 
 def _row(name: str, points: Sequence[Point], pilot: int | None) -> Row:

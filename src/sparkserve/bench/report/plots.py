@@ -128,7 +128,7 @@ def _series(
             if metric in row.figures and text in ((), row.text) and (x := where(row.case, row.streams))
         ]
         name = f"{arm.name} {label}".rstrip()
-        made.append(Series(name, i, tuple(marks), label, hollow=label not in ("", "p50")))
+        made.append(Series(name, i, tuple(sorted(marks, key=_x)), label, hollow=label not in ("", "p50")))
     letter = letters(report)
     for name, reference in report.references.items():
         marks = [
@@ -136,8 +136,12 @@ def _series(
             for key, point in reference.points.items()
             if metric in point.metrics and (x := where(*place(key)))
         ]
-        made.append(Series(reference.title, None, tuple(sorted(marks)), letter[name]))
+        made.append(Series(reference.title, None, tuple(sorted(marks, key=_x)), letter[name]))
     return [series for series in made if series.marks]
+
+
+def _x(mark: Mark) -> float:
+    return mark.x
 
 
 def _mark(x: int, row: Row, figure: Figure) -> Mark:

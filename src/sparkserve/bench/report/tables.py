@@ -175,7 +175,7 @@ def identity(report: Report) -> Table:
                 _all(_pairs(subject.engine) for subject in subjects),
                 _all(subject.model for subject in subjects),
                 _all(subject.endpoint for subject in subjects),
-                _all(f"{start.id}, {start.started}" for start in arm.boots),
+                _all(", ".join(dict.fromkeys((start.id, start.started))) for start in arm.boots),
                 Cell(f"{arm.mode}, seed {arm.seed}"),
                 Cell(_pairs(arm.machine) or NONE),
                 Cell(_pairs(arm.settings) or NONE),
@@ -215,14 +215,15 @@ def who(report: Report) -> list[str]:
         said = [
             model,
             engine,
-            f"fleet id {fleet_id[:19]}",
+            fleet_id if fleet_id == NONE else f"fleet id {fleet_id[:19]}",
             f"seed {arm.seed}",
             words.count(len(arm.boots), "boot"),
         ]
         said += dict.fromkeys(start.started[:10] for start in arm.boots)
-        said += [_pairs(arm.machine)] if arm.machine else []
+        said += [str(arm.machine["processor"])] if "processor" in arm.machine else [_pairs(arm.machine)]
         lines.append(
-            (f"{arm.name}: " if len(report.arms) > 1 else "") + " · ".join(s for s in said if s != NONE)
+            (f"{arm.name}: " if len(report.arms) > 1 else "")
+            + " · ".join(s for s in said if s not in ("", NONE))
         )
     return lines
 

@@ -56,7 +56,8 @@ def span(figure: Figure) -> str:
     """The interval, or what there is in its place."""
     if figure.low is None or figure.high is None:
         return "one sample" if figure.samples == 1 else "no interval"
-    said = f"{number(figure.low)}{DASH}{number(figure.high)}"
+    between = DASH if figure.low >= 0 else " to "  # a dash and a minus are hard to tell apart
+    said = f"{number(figure.low)}{between}{number(figure.high)}"
     return said if figure.over == "boots" else f"{said} in one boot"
 
 
