@@ -1,4 +1,4 @@
-"""The table in docs/gates.md is that of the sweep."""
+"""docs/gates.md: a section for each gate, and the table of what was swept."""
 
 from __future__ import annotations
 
@@ -6,8 +6,17 @@ import importlib.util
 import json
 from pathlib import Path
 
+import pytest
+
+from sparkserve.gates import registry
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/gates.md").read_text()
+
+
+@pytest.mark.parametrize("gate", registry.names())
+def test_each_gate_has_a_section(gate: str) -> None:
+    assert f"\n### {gate}\n" in PAGE
 
 
 def test_the_table_is_that_of_the_results() -> None:

@@ -68,6 +68,12 @@ def test_two_tell_what_changed_and_no_more() -> None:
     assert compare.two(old, evidence(prompts=("b",)))["comparable"] is False
 
 
+def test_what_a_gate_cannot_compare_is_said() -> None:
+    with pytest.raises(SparkserveError, match="the baseline has no tasks in it") as caught:
+        compare.two(evidence(gate="qeval"), evidence(gate="qeval"))
+    assert caught.value.id == "GATE.EVIDENCE"
+
+
 def test_two_gates_do_not_compare() -> None:
     with pytest.raises(SparkserveError) as caught:
         compare.two(evidence(), evidence(gate="needle"))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sparkserve.errors import SparkserveError
 from sparkserve.gates import registry
+from sparkserve.gates.contract import CannotRunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +52,16 @@ def two(old: Evidence, new: Evidence) -> dict[str, Any]:
             do="Name an older and a newer file of the same gate.",
         )
     compare = own(registry.load(new.gate)) if new.gate in registry.names() else None
-    verdict = compare(old, new) if compare and old.ran and new.ran else None
+    try:
+        verdict = compare(old, new) if compare and old.ran and new.ran else None
+    except CannotRunError as error:
+        raise SparkserveError(
+            "GATE.EVIDENCE",
+            expected="two evidence files that compare",
+            found=str(error),
+            where=f"gate {new.gate}",
+            do="Run the gate again as the older one was: the same --seed, and --quick for both or neither.",
+        ) from None
     return {
         "gate": new.gate,
         "passed": new.passed and (verdict is None or verdict.passed),
