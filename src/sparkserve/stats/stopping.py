@@ -21,7 +21,7 @@ class Rule:
     that of `summary`, with the pilot's standard deviation (C. Stein, 1945). That does not depend on the mean
     of the samples, so the interval covers in 95 of 100 cases for normal samples, also where `most` cuts it
     short: then it is wide, and not wrong. "Go on until the interval is narrow" stops when the spread seen so
-    far happens to be small: with precision 2 %, samples of sd 3 % and at least 3, its intervals cover in 91 %
+    far happens to be small: with precision 2 %, samples of sd 3 % and at least 3, its intervals cover in 90 %
     (tests/unit/test_stats_stopping.py).
 
     A pilot of 3 costs a factor of 4.3 in place of 2 in the width, one of 5 costs 2.8.
