@@ -10,7 +10,8 @@ from gate_world import evidence, run
 from sandbox_tools import sandboxed
 from scripted import Script
 
-from sparkserve.gates import tasks
+from sparkserve.errors import SparkserveError
+from sparkserve.gates import compare, tasks
 from sparkserve.gates.contract import CannotRunError
 from sparkserve.gates.kinds import qeval
 
@@ -139,6 +140,9 @@ def test_evidence_of_other_questions_is_refused(right: Evidence) -> None:
         qeval.compare(whole, right)
     with pytest.raises(CannotRunError, match="no tasks"):
         qeval.compare(right.model_copy(update={"details": None}), right)
+    with pytest.raises(SparkserveError) as caught:
+        compare.two(whole, right)
+    assert caught.value.id == "GATE.EVIDENCE" and "other tasks" in caught.value.found
 
 
 def test_an_engine_that_fails_solves_nothing() -> None:
