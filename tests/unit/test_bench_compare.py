@@ -163,6 +163,8 @@ def test_zero_has_no_change_in_percent(rng: np.random.Generator) -> None:
     found = compare([rated(each, 0) for each in arm(rng, "a")], [rated(each, 0.9) for each in arm(rng, "b")])
     assert [row.metric for row in found.rows] == ["tps"]
     assert "hit_rate is 0" in notes(found)
+    never = [rated(each, 0) for each in arm(rng, "b")]
+    assert "hit_rate" not in notes(compare([rated(each, 0) for each in arm(rng, "a")], never))
 
 
 def test_doubts_are_said(rng: np.random.Generator) -> None:

@@ -121,8 +121,8 @@ class _Table:
     ) -> None:
         found = {m: v for m in METRICS if common and (v := arms.means(point, m, boots, common))}
         for name in [name for name, values in found.items() if min(values) <= 0]:
-            del found[name]
-            self.notes.append(f"{point}: {name} is 0 in a boot, and has no change in percent.")
+            if any(found.pop(name)):
+                self.notes.append(f"{point}: {name} is 0 in some boots: no change in percent.")
         gating = metric if metric else next((each for each in GATING if each in found), None)
         for name, values in found.items():
             self.values[(point, name, name == gating)] = values
