@@ -62,7 +62,7 @@ that is no evidence.""",
 @options.fleet
 @click.option("--endpoint", metavar="URL", help="Not a fleet, but whoever answers there.")
 @click.option("--model", metavar="NAME", help="The model's name at --endpoint.")
-@click.option("--quick", is_flag=True, help="Fewer and shorter requests: under 2 minutes in all.")
+@click.option("--quick", is_flag=True, help="Fewer and shorter requests.")
 @click.option("--against", type=_EVIDENCE, help="Evidence to compare with, or a folder of it.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Repeat what was random in another run.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="The evidence's folder.")

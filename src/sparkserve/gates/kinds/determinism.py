@@ -27,7 +27,7 @@ cost_s = (15, 150)
 # differed by up to 1 nat came from sums by atomics, in some of them).
 REPEATS = (3, 20)
 WORDS = ((12, 200), (12, 120, 650))
-ANSWER_TOKENS = (16, 48)
+ANSWER_TOKENS = (12, 48)
 
 
 async def run(context: Context) -> Outcome:

@@ -27,7 +27,7 @@ needs = "logprobs of chat completions"
 cost_s = (20, 60)
 
 ROUNDS, STREAMS = 3, 8
-TOKENS = (16, 64)
+TOKENS = (12, 64)
 PREFILL_WORDS = (150, 400)  # more than 128 tokens
 JOIN_S = 0.3  # the first round; each next one joins that much later
 

@@ -23,7 +23,7 @@ needs = "logprobs, /flush_cache, cached tokens in the usage (SGLang: --enable-ca
 cost_s = (30, 420)
 
 QUESTIONS = (2, 8)
-TOKENS = (24, 128)
+TOKENS = (16, 128)
 WORDS = (220, 20_000)  # of the document; at most a quarter of the context
 TOKENS_A_WORD = 1.6  # at most
 SHARED = 0.6  # of the document, by a partial hit

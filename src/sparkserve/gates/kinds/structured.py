@@ -17,7 +17,7 @@ title = "Answers to random JSON schemas parse, fit and end by themselves, whole 
 needs = "response_format json_schema (SGLang: --grammar-backend)"
 cost_s = (20, 120)
 
-SCHEMAS = (3, 12)
+SCHEMAS = (2, 12)
 TOKENS = 384  # the longest answer to one of these schemas has some 200
 
 
