@@ -66,6 +66,10 @@ def test_sampled_sends_enough_requests_with_seeds_of_their_own() -> None:
         outputs = [output for sample in points[name].samples for output in sample.outputs]
         assert len(outputs) >= 32
         assert len(outputs) == streams * len(points[name].samples)
+    # Not the answers at temperature 0 to the same prompts.
+    greedy = measure(Script(), Settings(cases=("chat",), streams=(4,), tokens=8, min=2, max=2))
+    for one, other in zip(greedy.points["chat-c4"].samples, points["sampled-chat-c4"].samples, strict=False):
+        assert not set(one.outputs) & set(other.outputs)
     # The same seed is of the same request in each run.
     again = measure(Script(), settings).points
     assert [s.outputs for s in again["sampled-chat-c4"].samples] == [
