@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sparkserve.client.reply import Reply
 
 _CASE = "prose"
-_PART = 3  # of the answer, by the warm-up's time, before the prompt is sent
+_PART = 3  # the prompt is sent after this part of what the warm-up's answers took
 
 
 async def tasks(settings: Settings, asker: Asker) -> list[Task]:
@@ -46,12 +46,11 @@ def _point(settings: Settings, asker: Asker, kind: Kind, size: int, streams: int
     async def send(number: int) -> list[Reply]:
         text = await prompts.draw(f"mixed-{kind}-{size}", number)
         decoding = asyncio.create_task(asker.chat(cases.wave(drawn, streams, number), settings.tokens))
+        if number < 0:  # one after the other: how long do the answers take alone?
+            pause[0] = max(reply.seconds for reply in await decoding) / _PART
         await asyncio.sleep(pause[0])
         long = await asker.complete([text], 1)
-        replies = await decoding
-        if number < 0:
-            pause[0] = max(reply.seconds for reply in replies) / _PART
-        return [*replies, *long]
+        return [*await decoding, *long]
 
     def measure(
         replies: Sequence[Reply], growth: Mapping[str, float], now: Mapping[str, float]
