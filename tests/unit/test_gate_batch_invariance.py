@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from gate_world import run
 from scripted import Script
+
+from sparkserve.gates.asking import Asker
+
+if TYPE_CHECKING:
+    from sparkserve.client.reply import Reply
 
 WAYS = ("repeated", "cached", "together", "staggered", "prefill")
 
@@ -53,3 +58,20 @@ def test_a_prefill_beside_is_there() -> None:
     # With eight others, only those who have the long prompt beside them are nine.
     found = measured(drift=1e-3, drift_when="batched", drift_batch=8)
     assert found["prefill"] > 0 and found["together"] == found["staggered"] == 0
+
+
+def test_the_prefill_fills_the_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[int] = []
+    ask = Asker.ask
+
+    async def counted(self: Asker, path: str, body: dict[str, Any]) -> Reply:
+        reply = await ask(self, path, body)
+        assert reply.usage is not None
+        sent.append(reply.usage.prompt_tokens)
+        return reply
+
+    monkeypatch.setattr(Asker, "ask", counted)
+    run("batch-invariance", Script(context=8192))
+    *others, longest = sorted(sent)
+    assert len(others) == 48 and max(others) < 1000
+    assert longest > 8192 / 2
