@@ -150,7 +150,7 @@ class Server:
             "weight_version": "default",
             "load_format": "auto",
             "reasoning_parser": None,
-            "tool_call_parser": None,
+            "tool_call_parser": "scripted",  # null is an engine that leaves calls in the text
             "disaggregation_mode": "null",
             "has_image_understanding": False,
             "has_audio_understanding": False,
