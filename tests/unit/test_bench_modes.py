@@ -9,10 +9,11 @@ import pytest
 import scripted
 from scripted import Script
 
-from sparkserve.bench import run
+from sparkserve.bench import asker, modes, run
 from sparkserve.bench.purity import Limits
 from sparkserve.bench.settings import Settings
 from sparkserve.client.client import Client
+from sparkserve.client.reply import Arrival, Reply, Usage
 
 if TYPE_CHECKING:
     from sparkserve.bench.results import Boot, Point
@@ -127,17 +128,35 @@ def test_admission_tells_what_failed() -> None:
     assert any("1 of 4 failed" in note for note in boot.notes)
 
 
-def test_mixed_shows_what_streams_wait_for_a_prompt() -> None:
-    """A prompt of 2,000 tokens holds all up for 2 s, 100 steps: far more than a busy machine does."""
-    settings = Settings(mode="mixed", sizes=(2000,), streams=(2,), tokens=60, min=1, max=1)
-    boot = measure(Script(step_ms=20, prefill_ms=1000), settings)
-    before, during, after = (
-        values(boot.points[f"{phase}-real-2000-c2"], "step_ms") for phase in ("before", "during", "after")
-    )
-    assert during[0] > 3 * before[0]
-    assert during[0] > 3 * after[0]
-    assert all("prefill_tps" in sample.metrics for sample in boot.points["during-real-2000-c2"].samples)
+def test_mixed_has_three_points_of_each_sample() -> None:
+    settings = Settings(mode="mixed", sizes=(600,), streams=(2,), tokens=60, min=2, max=2)
+    boot = measure(Script(step_ms=10, prefill_ms=300), settings)
+    assert set(boot.points) == {f"{phase}-real-600-c2" for phase in ("before", "during", "after")}
+    assert all("prefill_tps" in sample.metrics for sample in boot.points["during-real-600-c2"].samples)
     assert boot.discarded == ()  # the prompt is ours, though it makes three
+
+
+def test_mixed_shows_what_streams_wait_for_a_prompt() -> None:
+    """Two streams get a token each 10 ms. At 0.305 s a prompt of 600 tokens holds them up for 0.5 s."""
+    settings = Settings(mode="mixed", sizes=(600,), streams=(2,), tokens=100)
+    (task,) = asyncio.run(modes.tasks(settings, asker.Asker(Client("http://127.0.0.1:1"), "m")))
+    times = [0.01 * number + (0.5 if number > 30 else 0.0) for number in range(1, 101)]
+    stream = Reply(
+        200,
+        None,
+        times[-1],
+        usage=Usage(10, 100),
+        arrivals=tuple(Arrival(at, "a", number + 1) for number, at in enumerate(times)),
+    )
+    prompt = Reply(200, None, 0.5, usage=Usage(600, 1), arrivals=(Arrival(0.5, "a", 1),), started=0.305)
+    found = task.measure([stream, stream, prompt], {"sglang:num_requests_total": 3.0}, {})
+    before, during, after = (found[f"{phase}-real-600"] for phase in ("before", "during", "after"))
+    # 29 steps from 0.01 to 0.30 s, then 5 ms of a gap of 510 ms: 29.01 tokens in 295 ms.
+    assert before["step_ms"] == pytest.approx(295 / (29 + 5 / 510))
+    assert during["step_ms"] == pytest.approx(510)  # within that gap only
+    assert during["ttft_s"] == 0.5
+    assert during["prefill_tps"] == 1200
+    assert after["step_ms"] == pytest.approx(695 / (69 + 5 / 510))  # 0.805 to 1.5 s
 
 
 def test_an_order_is_of_its_seed_and_boot() -> None:
