@@ -101,6 +101,17 @@ def test_boots_are_starts_of_the_engine(tmp_path: Path) -> None:
     assert all(first.points[name].prompts == second.points[name].prompts for name in first.points)
 
 
+def test_a_machine_that_others_use_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = iter([(99.0, 0.0, 0.0)] * 2 + [(0.1, 99.0, 99.0)] * 9)
+    monkeypatch.setattr(os, "getloadavg", lambda: next(loads))
+    settings = SHORT.model_copy(update={"min": 1, "max": 1})
+    with scripted.serve(Script()) as endpoint:
+        result = session.measure(Lab(endpoint), settings, tmp_path / "r.json", boots=2, limits=LIMITS)
+    first, second = result.boots
+    assert len(first.notes) == 1 and "a load of 99.0" in first.notes[0]
+    assert second.notes == ()
+
+
 def test_low_memory_ends_the_run_and_keeps_what_was_measured(tmp_path: Path) -> None:
     source = Falling()
     seen = []

@@ -30,3 +30,9 @@ def describe() -> dict[str, Any]:
         total = Path("/proc/meminfo").read_text().split("MemTotal:", 1)[1].split()[0]
         found["memory_gib"] = round(int(total) / 2**20, 1)
     return found
+
+
+def busy() -> str | None:
+    """That others work on this machine too, in words; None when they do not."""
+    load, cores = os.getloadavg()[0], os.cpu_count() or 1
+    return f"this machine had a load of {load:.1f} on {cores} cores before" if load > cores else None

@@ -94,13 +94,13 @@ def _boot(
     save: Callable[[Boot], None],
     progress: Callable[[run.Progress], object],
 ) -> None:
-    last = begun
+    last, load = begun, machine.busy()
     source = place.source(target)
     watching = None if source is None else watch.Watch(source, target.plan)
 
     def changed(boot: Boot) -> None:
         nonlocal last
-        last = boot if watching is None else _watched(boot, watching)
+        last = _with(boot, [] if load is None else [load], watching)
         save(_cut(last, "still running"))
 
     async def work() -> Boot:
@@ -153,9 +153,10 @@ def _same(boot: Boot, target: Target) -> bool:
     return (now.endpoint, now.fleet_id, now.boot) == (then.endpoint, then.fleet_id, then.boot)
 
 
-def _watched(boot: Boot, watching: watch.Watch) -> Boot:
-    """With the least memory of each node, and what was swapped."""
-    found = {name: round(gib, 3) for name, gib in watching.lowest.items()}
-    memory = {name: min(found.get(name, gib), gib) for name, gib in (boot.memory | found).items()}
-    notes = tuple(dict.fromkeys((*boot.notes, *watching.notes())))
-    return boot.model_copy(update={"memory": memory, "notes": notes})
+def _with(boot: Boot, notes: list[str], watching: watch.Watch | None) -> Boot:
+    """With `notes`, the least memory of each node, and what was swapped."""
+    lowest = {} if watching is None else {name: round(gib, 3) for name, gib in watching.lowest.items()}
+    memory = {name: min(lowest.get(name, gib), gib) for name, gib in (boot.memory | lowest).items()}
+    swapped = [] if watching is None else watching.notes()
+    every = tuple(dict.fromkeys((*boot.notes, *notes, *swapped)))
+    return boot.model_copy(update={"memory": memory, "notes": every})
