@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import importlib
+import itertools
 import random
 import secrets
 from typing import TYPE_CHECKING, Any
@@ -162,6 +163,14 @@ def test_an_answer_fits_its_schema(text: str, finish: str, wrong: str | None) ->
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
     found = structured.wrong(Reply(200, None, 1.0, text=text, finish=finish), schema)
     assert found == wrong or (found is not None and wrong is not None and found.startswith(wrong)), found
+
+
+def test_streamed_is_what_whole_is(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    monkeypatch.setattr(schemas, "draw", lambda dice: ("book", schema))
+    numbers = itertools.count()
+    outcome = run("structured", seed, answer=lambda prompt: f'{{"a": {next(numbers)}}}')
+    assert outcome.findings[0] == "schema 1: streamed '{\"a\": 1}' is not the whole '{\"a\": 0}'"
 
 
 @pytest.mark.parametrize("context", [2048, 8192, 131072, 1 << 20])
