@@ -90,15 +90,14 @@ def sweep(gate: str, seeds: int, clean: int) -> dict[str, Any]:
     alarms = sum(verdict(gate, seed, {}) != "passed" for seed in range(clean))
     faults = {}
     for fault, strengths in table(gate).FAULTS.items():
-        tried: dict[str, float] = {}
+        tried: list[tuple[str, float]] = []
         for label, fields in strengths:
             caught = sum(verdict(gate, 1000 + seed, fields) != "passed" for seed in range(seeds))
-            tried[label] = caught / seeds
+            tried.append((label, caught / seeds))
             print(f"{gate}: {fault}: {label}: {caught} of {seeds}", flush=True)
-            if tried[label] >= CAUGHT:
+            if caught / seeds >= CAUGHT:
                 break
-        found = next((label for label, share in tried.items() if share >= CAUGHT), None)
-        faults[fault] = {"smallest": found, "caught": tried}
+        faults[fault] = {"smallest": tried[-1][0] if tried[-1][1] >= CAUGHT else None, "caught": tried}
     return {"clean": clean, "false_alarms": alarms, "seeds": seeds, "faults": faults}
 
 
@@ -106,12 +105,11 @@ def page(results: dict[str, Any]) -> str:
     """The table of docs/gates.md."""
     lines = ["| gate | fault | smallest caught | next weaker | false alarms |", "|---|---|---|---|---|"]
     for gate, found in sorted(results.items()):
-        for fault, each in found["faults"].items():
-            tried = list(each["caught"].items())
-            at = f"{tried[-1][0]} ({tried[-1][1]:.0%})" if each["smallest"] is not None else "none of these"
-            weaker = [f"{label} ({share:.0%})" for label, share in tried if label != each["smallest"]]
+        for fault, each in sorted(found["faults"].items()):
+            shown = [f"{label} ({share:.0%})" for label, share in each["caught"]]
+            at = shown.pop() if each["smallest"] is not None else "none of these"
             alarms = f"{found['false_alarms']} of {found['clean']}"
-            lines.append(f"| {gate} | {fault} | {at} | {weaker[-1] if weaker else '-'} | {alarms} |")
+            lines.append(f"| {gate} | {fault} | {at} | {shown[-1] if shown else '-'} | {alarms} |")
     return "\n".join(lines) + "\n"
 
 
