@@ -30,10 +30,13 @@ def measure(
     settings: Settings = TWO,
     limits: Limits = LIMITS,
     slow: Callable[[], str | None] = lambda: None,
+    changed: Callable[[Boot], object] = lambda boot: None,
 ) -> Boot:
     async def work() -> Boot:
         async with Client(endpoint) as client:
-            return await run.measure_boot(client, "scripted", settings, limits=limits, slow=slow)
+            return await run.measure_boot(
+                client, "scripted", settings, limits=limits, slow=slow, changed=changed
+            )
 
     return asyncio.run(work())
 
@@ -69,10 +72,12 @@ def test_a_request_of_others_spoils_a_sample(tokens: int, monkeypatch: pytest.Mo
 
 def test_others_that_stay_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with_others(monkeypatch, 100, 1)
+    kept: list[Boot] = []
     with scripted.serve(Script(step_ms=2)) as endpoint, pytest.raises(SparkserveError) as raised:
-        measure(endpoint)
+        measure(endpoint, changed=kept.append)
     assert raised.value.id == "BENCH.FOREIGN"
     assert raised.value.where == "prose-c2"
+    assert len(kept[-1].discarded) == 3  # whoever reads the file sees why it ends
 
 
 def test_more_running_than_ours_is_seen_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,10 +69,13 @@ async def measure_boot(
         for task in order.sample(active, len(active)):
             taken = sum(_taken(each, boot) for each in tasks)
             progress(Progress(task.names[0], taken, _wanted(tasks, boot, settings)))
-            boot = await _sample(task, boot, purity)
-            notes = (*asks.notes, *purity.notes, *(note for each in tasks for note in each.notes()))
-            boot = _noted(boot, begun, purity, notes)
-            changed(boot)
+            try:
+                boot = await _sample(task, boot, purity)
+            finally:  # what was thrown away tells why there is no more
+                notes = (*asks.notes, *purity.notes, *(note for each in tasks for note in each.notes()))
+                boot = _noted(boot, begun, purity, notes)
+                if boot.points or boot.discarded:
+                    changed(boot)
     return boot
 
 

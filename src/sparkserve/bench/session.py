@@ -126,7 +126,7 @@ def _boot(
             with watching:
                 asyncio.run(work())
     except BaseException as error:
-        if last is not None and last.points:
+        if last is not None and (last.points or last.discarded):
             why = error.found if isinstance(error, SparkserveError) else "interrupted"
             save(_cut(last, why))
         raise
