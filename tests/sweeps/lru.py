@@ -1,6 +1,8 @@
 """Code with wrong tokens in it."""
 
-CLEAN: dict[str, object] = {}
+from scripted.skills import LRU
+
+CLEAN = {"answers": {"LRUCache": LRU}}
 FAULTS = {
     "k of 1,000 tokens are garbled": [
         (f"{k}", {"garble": (k, 1000)}) for k in (2, 5, 10, 20, 40, 60, 80, 120)

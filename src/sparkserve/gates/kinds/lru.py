@@ -18,8 +18,8 @@ cost_s = (25, 60)
 
 # As the owners of a triangle ask before each bench: 256 tokens, temperature 0, seed 42, five times.
 PROMPT = (
-    "Write an LRU cache as a Python class LRUCache with the methods get(self, key) and put(self, key, value) "
-    "that uses an OrderedDict. Give only the code, in one fenced block."
+    "Write a Python class LRUCache with the methods get(self, key) and put(self, key, value) that uses an "
+    "OrderedDict. Give only the code, in one fenced block."
 )
 TIMES = (1, 5)
 TOKENS = 256
