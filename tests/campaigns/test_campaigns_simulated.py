@@ -53,7 +53,7 @@ def test_intervals_cover_with_the_stopping_rule_in_place(rng: np.random.Generato
 @pytest.mark.parametrize("spread", [0.01, 0.03, 0.1])
 def test_means_are_covered(rng: np.random.Generator, rule: Rule, draw: stopping.Draw, spread: float) -> None:
     found = stopping.coverage(stopping.by_rule, rule, draw(rng, spread, (10_000, rule.most)))
-    assert found.covered >= stats.binom.ppf(BUDGET, found.count, 0.94)
+    assert found.covered >= stats.binom.ppf(BUDGET, found.means, 0.94)
 
 
 def test_samples_in_place_of_boots_are_no_comparison(rng: np.random.Generator) -> None:
