@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 title = "The next token's distribution is that of a reference stack."
 needs = "/generate and /tokenize (SGLang), /flush_cache; --against a reference's evidence"
-cost_s = (60, 1500)
+cost_s = (180, 2400)
 
 MEAN_NATS = 0.035  # owners' gate; their kernels' changes measure 0.003 to 0.007
 TOP = 10

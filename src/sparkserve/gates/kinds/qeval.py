@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 title = "Tasks in code, reasoning, math, JSON, format and prose: no fewer are solved than before."
 needs = "chat completions; bubblewrap for the code"
-cost_s = (110, 1200)
+cost_s = (300, 3000)
 
 NET_LOSS = 3  # owners' rule: one or two flip between equal builds, three have not
 QUICK_TOKENS = 320  # the longest reference answer of a quick run has 260
