@@ -1,7 +1,6 @@
 """Numbers that are none. The engine takes its time, so that a prefill meets decodes."""
 
 CLEAN = {"step_ms": 3.0}
-PATCH = {"JOIN_S": 0.01}
 FAULTS = {
     "share s of the requests has null logprobs": [
         (f"{s:g}", {"nan": "null", "share": s}) for s in (0.02, 0.05, 0.1, 0.15, 0.2)

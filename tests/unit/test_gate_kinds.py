@@ -77,6 +77,7 @@ def test_a_good_engine_passes(gate: str, quick: bool, seed: int) -> None:
         ("smoke", {"usage": False}, "no usage counts"),
         ("determinism", {"drift": 0.01, "drift_when": "repeat"}, "the same tokens, logprobs up to"),
         ("determinism", {"drift": 3.0, "drift_when": "repeat"}, "other tokens from"),
+        ("determinism", {"nan": "null"}, "logprobs are no numbers"),
         ("prefix", {"drift": 0.6, "drift_when": "hit"}, "median_drift is"),
         ("prefix", {"wrong_hit": True}, "worst_drift is"),
         ("prefix", {"page": 1 << 20}, "no hit: 0 of"),

@@ -58,6 +58,12 @@ def tokens(reply: Reply) -> tuple[Token, ...]:
     return found
 
 
+def lost(answer: Sequence[Token]) -> str | None:
+    """What says that a step made no numbers; None when each token has one."""
+    count = sum(not math.isfinite(token.logprob) for token in answer)
+    return f"{count} of {len(answer)} logprobs are no numbers" if count else None
+
+
 def difference(one: Sequence[Token], other: Sequence[Token]) -> Difference:
     """Compare two answers to one request. A NaN on one side only is an infinite gap."""
     gap = 0.0
