@@ -75,6 +75,16 @@ async def context_tokens(context: Context) -> int:
         raise CannotRunError(f"/v1/models does not say the context of {context.model} ({status})") from None
 
 
+async def model_info(context: Context) -> dict[str, Any]:
+    """What SGLang says of its model; empty of another engine."""
+    status, body = await context.client.get("/model_info", timeout_s=LOOK_S)
+    try:
+        info = json.loads(body) if status == 200 else {}
+    except ValueError:
+        return {}
+    return info if isinstance(info, dict) else {}
+
+
 def usable(reply: Reply) -> Reply:
     """The reply of a request that every healthy engine answers. Raises `CannotRunError` for another."""
     if reply.error is not None:

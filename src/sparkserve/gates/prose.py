@@ -83,3 +83,8 @@ def document(random: random.Random, words: int) -> list[str]:
         found.append(sentence)
         count += len(sentence.split())
     return found
+
+
+def story(random: random.Random, words: int) -> str:
+    """A prompt of `words` words or a few more, which any model can go on with."""
+    return " ".join([*document(random, words), "Continue this story."])

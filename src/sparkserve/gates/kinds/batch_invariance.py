@@ -34,16 +34,13 @@ async def run(context: Context) -> Outcome:
     """Ask the same eight prompts in six ways."""
     random = randomness(context, "batch-invariance")
     answer = ANSWER_TOKENS[not context.quick]
-    prompts = [
-        " ".join([*prose.document(random, words), "Continue this story."])
-        for words in random.sample(range(20, 180), PROMPTS)
-    ]
+    prompts = [prose.story(random, words) for words in random.sample(range(20, 180), PROMPTS)]
     room = await asking.context_tokens(context) - answer - _MARGIN
     neighbour = " ".join(prose.document(random, int(min(NEIGHBOUR_TOKENS, room) / _TOKENS_A_WORD)))
     asker = Asker(context, 6 * PROMPTS + 1)
 
-    async def ask(prompt: str) -> tuple[Token, ...]:
-        return logprobs.tokens(usable(await asker.chat(prompt, answer, logprobs=True)))
+    async def ask(prompt: str, tokens: int = answer) -> tuple[Token, ...]:
+        return logprobs.tokens(usable(await asker.chat(prompt, tokens, logprobs=True)))
 
     async def alone() -> Answers:
         found = []
@@ -52,9 +49,9 @@ async def run(context: Context) -> Outcome:
             found.append(await ask(prompt))
         return found
 
-    async def later(seconds: float, prompt: str) -> tuple[Token, ...]:
+    async def later(seconds: float, prompt: str, tokens: int = answer) -> tuple[Token, ...]:
         await asyncio.sleep(seconds)
-        return await ask(prompt)
+        return await ask(prompt, tokens)
 
     loop = asyncio.get_running_loop()
     begin = loop.time()
@@ -70,16 +67,11 @@ async def run(context: Context) -> Outcome:
     )
     await asker.flush()
     *beside, prefill = await asyncio.gather(
-        *map(ask, prompts), _beside(asker, neighbour, took / 4), return_exceptions=True
+        *map(ask, prompts), later(took / 4, neighbour, 1), return_exceptions=True
     )
     ways["prefill"] = [_raised(each) for each in beside]
     _raised(prefill)
     return _judged(first, ways, asker)
-
-
-async def _beside(asker: Asker, text: str, seconds: float) -> tuple[Token, ...]:
-    await asyncio.sleep(seconds)
-    return logprobs.tokens(usable(await asker.chat(text, 1, logprobs=True)))
 
 
 def _raised(found: tuple[Token, ...] | BaseException) -> tuple[Token, ...]:

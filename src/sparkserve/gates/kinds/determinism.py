@@ -14,8 +14,6 @@ from sparkserve.gates.asking import Asker, randomness, usable
 from sparkserve.gates.contract import Outcome
 
 if TYPE_CHECKING:
-    import random
-
     from sparkserve.gates.contract import Context
     from sparkserve.gates.logprobs import Token
 
@@ -35,7 +33,7 @@ async def run(context: Context) -> Outcome:
     random = randomness(context, "determinism")
     whole = not context.quick
     repeats, answer = REPEATS[whole], ANSWER_TOKENS[whole]
-    prompts = [_prompt(random, words) for words in WORDS[whole]]
+    prompts = [prose.story(random, words) for words in WORDS[whole]]
     asker = Asker(context, len(prompts) * (repeats + 2))
 
     async def ask(prompt: str) -> tuple[Token, ...]:
@@ -76,10 +74,6 @@ async def run(context: Context) -> Outcome:
         prompts=asker.prompts,
         details={"answers": ["".join(token.text for token in answer) for answer in first]},
     )
-
-
-def _prompt(random: random.Random, words: int) -> str:
-    return " ".join([*prose.document(random, words), "Continue this story."])
 
 
 def _different(ones: list[tuple[Token, ...]], others: list[tuple[Token, ...]]) -> int:

@@ -37,14 +37,14 @@ async def run(context: Context) -> Outcome:
     asker = Asker(context, ROUNDS * (STREAMS + 1) + len(poison) + 2)
     findings, mixed = [], 0
     # In company an answer takes longer than alone, so a part of this is in its middle on any engine.
-    alone = await asker.chat(_story(random, 12), TOKENS[whole])
+    alone = await asker.chat(prose.story(random, 12), TOKENS[whole])
     for number in range(1, ROUNDS + 1):
         decoding = [
-            asyncio.ensure_future(asker.chat(_story(random, 12), TOKENS[whole], logprobs=True))
+            asyncio.ensure_future(asker.chat(prose.story(random, 12), TOKENS[whole], logprobs=True))
             for _ in range(STREAMS)
         ]
         await asyncio.sleep(alone.seconds * number / (ROUNDS + 1))
-        joined = await asker.chat(_story(random, PREFILL_WORDS[whole]), TOKENS[whole], logprobs=True)
+        joined = await asker.chat(prose.story(random, PREFILL_WORDS[whole]), TOKENS[whole], logprobs=True)
         replies = await asyncio.gather(*decoding)
         mixed += any(joined.started < reply.started + reply.seconds for reply in replies)
         for stream, reply in enumerate([*replies, joined], 1):
@@ -88,7 +88,3 @@ def poisons(random: random.Random) -> dict[str, str]:
         "special tokens": special * 8,
         "broken characters": "\ufffd\x00\x01\u200b" * 16,
     }
-
-
-def _story(random: random.Random, words: int) -> str:
-    return " ".join([*prose.document(random, words), "Continue this story."])

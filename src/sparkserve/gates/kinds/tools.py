@@ -6,11 +6,10 @@ as done. Texts split at every character go through SGLang's parsers in tests/eng
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from sparkserve.gates import toolbox
-from sparkserve.gates.asking import Asker
+from sparkserve.gates.asking import Asker, model_info
 from sparkserve.gates.contract import CannotRunError, Outcome
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ cost_s = (60, 90)
 
 TOKENS = 512  # the longest call has some 120
 RESULT = "417"  # what the tool says; no model would guess it
-_NO_THINKING = {"thinking": False, "enable_thinking": False}
 
 
 async def run(context: Context) -> Outcome:
@@ -34,17 +32,12 @@ async def run(context: Context) -> Outcome:
     answers: list[dict[str, Any]] = []
 
     async def ask(messages: list[dict[str, Any]], choice: Any, **options: Any) -> Reply:
-        return await asker.chat(
-            messages, TOKENS, tools=toolbox.TOOLS, tool_choice=choice,
-            chat_template_kwargs=_NO_THINKING, **options,
-        )  # fmt: skip
+        return await asker.chat(messages, TOKENS, tools=toolbox.TOOLS, tool_choice=choice, **options)
 
     for asked in toolbox.ROUNDS:
         whole = await ask(asked.messages, asked.choice)
         streamed = await ask(asked.messages, asked.choice, stream=True)
-        answers += [
-            {"round": asked.name, "text": r.text, "calls": toolbox.calls(r)} for r in (whole, streamed)
-        ]
+        answers += [_shown(asked.name, whole), _shown(asked.name, streamed)]
         bad = {way: toolbox.wrong(asked, reply) for way, reply in (("whole", whole), ("streamed", streamed))}
         findings += [f"{asked.name}, {way}: {words}" for way, found in bad.items() for words in found]
         if toolbox.calls(whole) != toolbox.calls(streamed) or whole.text != streamed.text:
@@ -52,7 +45,7 @@ async def run(context: Context) -> Outcome:
         if asked.name == "single" and whole.tool_calls:
             messages = [*asked.messages, *_fed_back(whole)]
             used = await ask(messages, "auto")
-            answers.append({"round": "result", "text": used.text, "calls": toolbox.calls(used)})
+            answers.append(_shown("result", used))
             if used.error is not None or RESULT not in used.text or used.tool_calls:
                 findings.append(
                     f"result: {used.error or used.text[:80]!r} has no {RESULT}, which the tool said"
@@ -70,12 +63,8 @@ async def run(context: Context) -> Outcome:
 
 async def _parser(context: Context) -> None:
     """Raises `CannotRunError` for an SGLang without a parser: every answer would be text."""
-    status, body = await context.client.get("/model_info")
-    try:
-        info = json.loads(body) if status == 200 else {}
-    except ValueError:
-        info = {}
-    if isinstance(info, dict) and "tool_call_parser" in info and info["tool_call_parser"] is None:
+    info = await model_info(context)
+    if "tool_call_parser" in info and info["tool_call_parser"] is None:
         raise CannotRunError("the engine runs without --tool-call-parser")
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING
 
-from sparkserve.gates.asking import Asker, randomness
+from sparkserve.gates.asking import Asker, model_info, randomness
 from sparkserve.gates.contract import CannotRunError, Outcome
 from sparkserve.gates.pictures import COLOURS, Picture
 
@@ -37,10 +36,7 @@ async def run(context: Context) -> Outcome:
             {"type": "image_url", "image_url": {"url": picture.url()}},
             {"type": "text", "text": question},
         ]
-        reply = await asker.chat(
-            [{"role": "user", "content": content}], TOKENS,
-            chat_template_kwargs={"thinking": False, "enable_thinking": False},
-        )  # fmt: skip
+        reply = await asker.chat([{"role": "user", "content": content}], TOKENS)
         if reply.error is not None:
             findings.append(f"picture {number}: HTTP {reply.status}: {reply.error}")
         elif not re.fullmatch(rf"\W*(?:{rights})\W*", reply.text, re.IGNORECASE):
@@ -57,12 +53,7 @@ async def run(context: Context) -> Outcome:
 
 async def _sees(context: Context) -> None:
     """Raises `CannotRunError` for a model that reads text only."""
-    status, body = await context.client.get("/model_info")
-    try:
-        info = json.loads(body) if status == 200 else {}
-    except ValueError:
-        info = {}
-    if isinstance(info, dict) and info.get("has_image_understanding") is False:
+    if (await model_info(context)).get("has_image_understanding") is False:
         raise CannotRunError(f"{context.model} reads text only")
 
 
