@@ -17,7 +17,7 @@ import pytest
 import scripted
 from scripted import Script
 
-from sparkserve.bench import capacity, results, session
+from sparkserve.bench import arms, capacity, results, session
 from sparkserve.bench.node import Facts
 from sparkserve.bench.purity import Limits
 from sparkserve.bench.results import Result
@@ -152,11 +152,11 @@ def test_a_cut_boot_is_gone_on_with(tmp_path: Path) -> None:
         lab = Lab(endpoint)
         before = _cut(lab, output, 5)
         assert _samples(before) == 5
-        assert session.is_cut(before.boots[0])
+        assert arms.is_cut(before.boots[0])
         after = session.measure(lab, SHORT, output, limits=LIMITS, begun=before)
     assert len(after.boots) == 1
     assert after.boots[0].id == before.boots[0].id
-    assert not session.is_cut(after.boots[0])
+    assert not arms.is_cut(after.boots[0])
     for name, point in after.boots[0].points.items():
         assert [sample.round for sample in point.samples] == [0, 1, 2]
         old = before.boots[0].points.get(name)
@@ -172,7 +172,7 @@ def test_a_cut_boot_whose_engine_is_gone_stays_as_it_is(tmp_path: Path) -> None:
         before = _cut(lab, output, 5)
         lab.restart()
         after = session.measure(lab, SHORT, output, limits=LIMITS, begun=before)
-    assert [session.is_cut(boot) for boot in after.boots] == [True, False]
+    assert [arms.is_cut(boot) for boot in after.boots] == [True, False]
     assert after.boots[0] == before.boots[0]
 
 
@@ -204,7 +204,7 @@ def test_a_killed_command_leaves_a_whole_file(
             process.stderr.close()
         kept = results.read(output)
         assert 2 <= _samples(kept) < 6
-        assert session.is_cut(kept.boots[0])
+        assert arms.is_cut(kept.boots[0])
         if number != signal.SIGKILL:
             assert f"--resume {output}" in said
         with pytest.raises(SystemExit) as ended:

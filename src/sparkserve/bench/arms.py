@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 CUT = "cut short"  # how a note of a boot begins that has not all of its samples
 
 
+def is_cut(boot: Boot) -> bool:
+    """Whether it has not all of its samples."""
+    return any(note.startswith(CUT) for note in boot.notes)
+
+
 class Like(NamedTuple):
     """What a point must share in all boots for its figures to be of the same work."""
 
@@ -55,7 +60,7 @@ def read(name: str, results: Sequence[Result]) -> Arm:
     for result in results:
         for boot in result.boots:
             notes += [f"Arm {name}, boot {boot.id}: {note}" for note in boot.notes]
-            if any(note.startswith(CUT) for note in boot.notes):
+            if is_cut(boot):
                 notes.append(f"Arm {name}, boot {boot.id} is left out: it was cut short.")
                 continue
             if boot in parts:

@@ -6,6 +6,7 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from sparkserve.client.client import STREAM_OPTIONS
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Asker:
             "ignore_eos": True,
             "temperature": 0,
             "stream": True,
-            "stream_options": {"include_usage": True, "continuous_usage_stats": True},
+            "stream_options": STREAM_OPTIONS,
             "chat_template_kwargs": {"enable_thinking": False, "thinking": False},
             "cache_salt": salt,
         }

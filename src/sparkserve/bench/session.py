@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sparkserve.bench import machine, run, watch
-from sparkserve.bench.arms import CUT
+from sparkserve.bench.arms import CUT, is_cut
 from sparkserve.bench.purity import QUIET
 from sparkserve.bench.results import Boot, Result
 from sparkserve.client.client import Client
@@ -132,11 +132,6 @@ def _boot(
         raise
     if last is not None:
         save(last)
-
-
-def is_cut(boot: Boot) -> bool:
-    """Whether it has not all of its samples."""
-    return any(note.startswith(CUT) for note in boot.notes)
 
 
 def _cut(boot: Boot, why: str) -> Boot:

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from sparkserve.bench.workloads.texts import Kind  # noqa: TC001 - pydantic reads it
 
 Mode = Literal["decode", "prefill", "sampled", "prefix", "admission", "mixed"]
-MODES: tuple[Mode, ...] = ("decode", "prefill", "sampled", "prefix", "admission", "mixed")
 
 
 class Settings(BaseModel):

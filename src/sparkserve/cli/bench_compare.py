@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import click
 
+from sparkserve.bench.compare import GATING, TOLERANCE
 from sparkserve.bench.results import METRICS
 from sparkserve.cli import options
 from sparkserve.errors import EXIT_CODES
@@ -63,12 +64,12 @@ regression, 80 for files that make no comparison. docs/bench-statistics.md: test
     "--metric",
     type=click.Choice(list(METRICS)),
     metavar="NAME",
-    help="What decides. Default: step_ms, else prefill_tps, else tps, else ttft_s.",
+    help=f"What decides. Default: {', else '.join(GATING)}.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 100, max_open=True),
-    default=3.0,
+    default=TOLERANCE,
     show_default=True,
     metavar="PERCENT",
     callback=_number,

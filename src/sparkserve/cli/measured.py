@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,8 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from sparkserve.bench import capacity, session
 from sparkserve.bench.modes.admission import BROKEN
+from sparkserve.bench.report import figures
 from sparkserve.bench.settings import Settings
-from sparkserve.bench.summary import summarize, words
 from sparkserve.cli import measuring
 from sparkserve.errors import SparkserveError
 from sparkserve.output import console, print_json, print_table
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sparkserve.bench import run as running
+    from sparkserve.bench.report.model import Figure
     from sparkserve.bench.results import Result
     from sparkserve.bench.session import Place
 
@@ -53,7 +55,7 @@ class How(NamedTuple):
 def settings_of(begun: Result, path: Path) -> Settings:
     """The settings that a result was made with. Raises `BENCH.RESULT` when they are of another version."""
     try:
-        return Settings.model_validate_json(_json(begun.settings))
+        return Settings.model_validate_json(json.dumps(begun.settings))
     except ValueError as error:
         raise SparkserveError(
             "BENCH.RESULT",
@@ -100,12 +102,9 @@ def run(where: Place, settings: Settings, chosen: set[str], how: How, begun: Res
 
 def show(result: Result) -> None:
     """Print each point's means with their intervals, and what readers must know."""
-    found = summarize(result)
-    shown = [name for name in _SHOWN if any(name in point for point in found.values())]
-    rows = [
-        (name, *(words(point[metric]) if metric in point else "-" for metric in shown))
-        for name, point in found.items()
-    ]
+    found = figures.of(result)
+    shown = [name for name in _SHOWN if any(name in row.figures for row in found)]
+    rows = [(row.name, *(_cell(row.figures.get(metric)) for metric in shown)) for row in found]
     print_table(("point", *shown), rows)
     boots = len(result.boots)
     what = f"over {boots} boots" if boots > 1 else "over the samples of one boot: compare wants several boots"
@@ -115,6 +114,15 @@ def show(result: Result) -> None:
             console.print(f"{boot.id}: {note}")
         for lost in boot.discarded:
             console.print(f"{boot.id}: thrown away and repeated: {lost.point} {lost.round}, {lost.why}")
+
+
+def _cell(found: Figure | None) -> str:
+    """The mean, and half of its interval in percent."""
+    if found is None:
+        return "-"
+    if found.low is None or found.high is None or not found.mean:
+        return f"{found.mean:.4g}"
+    return f"{found.mean:.4g} ±{50 * (found.high - found.low) / abs(found.mean):.1f} %"
 
 
 class _Shown:
@@ -160,9 +168,3 @@ def _file(mode: str) -> Path:
 
     now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return checkout.state() / "bench" / f"{now}-{mode}.json"
-
-
-def _json(value: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(value)

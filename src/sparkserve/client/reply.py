@@ -53,8 +53,3 @@ class Reply:
     def first(self) -> float | None:
         """Seconds to the first event that said something; None without streaming."""
         return self.arrivals[0].at if self.arrivals else None
-
-    @property
-    def last(self) -> float | None:
-        """Seconds to the last such event."""
-        return self.arrivals[-1].at if self.arrivals else None

@@ -52,7 +52,6 @@ def _arm(name: str, result: Result) -> Arm:
         )
         for boot in result.boots
     ]
-    pilot, cases = result.settings.get("min"), result.settings.get("cases")
     return Arm(
         name=name,
         mode=result.mode,
@@ -60,11 +59,7 @@ def _arm(name: str, result: Result) -> Arm:
         settings=result.settings,
         machine=result.machine,
         boots=tuple(starts),
-        rows=figures.rows(
-            result.boots,
-            pilot if isinstance(pilot, int) and pilot > 1 else None,
-            [case for case in cases if isinstance(case, str)] if isinstance(cases, list) else (),
-        ),
+        rows=figures.of(result),
     )
 
 

@@ -14,9 +14,19 @@ from sparkserve.stats.describe import describe
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from sparkserve.bench.results import Boot, Point
+    from sparkserve.bench.results import Boot, Point, Result
 
 _ABSURD = 1e15  # no metric is, and none is below 0; nor is NaN, which JSON can hold, between them
+
+
+def of(result: Result) -> tuple[Row, ...]:
+    """The points of a result, by the settings that it was measured with."""
+    pilot, cases = result.settings.get("min"), result.settings.get("cases")
+    return rows(
+        result.boots,
+        pilot if isinstance(pilot, int) and pilot > 1 else None,
+        [case for case in cases if isinstance(case, str)] if isinstance(cases, list) else (),
+    )
 
 
 def rows(boots: Sequence[Boot], pilot: int | None, cases: Sequence[str] = ()) -> tuple[Row, ...]:
