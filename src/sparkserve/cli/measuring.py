@@ -106,8 +106,8 @@ texts = click.option(
 
 _COMMON = (
     options.fleet,
-    click.option("--endpoint", metavar="URL", help="Not a fleet, but whoever answers there."),
-    click.option("--model", metavar="NAME", help="The model's name at --endpoint."),
+    options.endpoint,
+    options.model,
     click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Draws prompts and their order. [0]"),
     click.option(
         "--boots",
@@ -145,16 +145,12 @@ def place(fleet: str, endpoint: str | None, model: str | None, boots: int) -> Pl
     """Where to measure that many boots. Raises `click.UsageError`."""
     from sparkserve.bench import places
 
-    if endpoint is None and model is None:
+    named = options.foreign(endpoint, model)
+    if named is None:
         return places.Fleet(fleet)
-    if endpoint is None or model is None:
-        raise click.UsageError("--endpoint and --model go together")
-    context = click.get_current_context()
-    if context.get_parameter_source("fleet") is click.core.ParameterSource.COMMANDLINE:
-        raise click.UsageError("either --fleet or --endpoint")
     if boots > 1:
         raise click.UsageError(places.ONE_BOOT)
-    return places.Endpoint(endpoint.rstrip("/"), model)
+    return places.Endpoint(*named)
 
 
 def fitted(settings: Settings, given: set[str], takes: Capacity) -> Settings:

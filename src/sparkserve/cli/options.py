@@ -33,4 +33,20 @@ fleet = click.option(
     shell_complete=complete(fleets),
     help="A folder in hosts/.",
 )
+endpoint = click.option("--endpoint", metavar="URL", help="Not a fleet, but whoever answers there.")
+model = click.option("--model", metavar="NAME", help="The model's name at --endpoint.")
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+
+
+def foreign(endpoint: str | None, model: str | None) -> tuple[str, str] | None:
+    """URL and model of an endpoint that is no fleet of ours; None where neither was named.
+
+    Raises `click.UsageError` for one without the other, and beside --fleet.
+    """
+    if endpoint is None and model is None:
+        return None
+    if endpoint is None or model is None:
+        raise click.UsageError("--endpoint and --model go together")
+    if click.get_current_context().get_parameter_source("fleet") is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("either --fleet or --endpoint")
+    return endpoint.rstrip("/"), model

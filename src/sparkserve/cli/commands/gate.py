@@ -60,8 +60,8 @@ that is no evidence.""",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=options.complete(_names))
 @options.fleet
-@click.option("--endpoint", metavar="URL", help="Not a fleet, but whoever answers there.")
-@click.option("--model", metavar="NAME", help="The model's name at --endpoint.")
+@options.endpoint
+@options.model
 @click.option("--quick", is_flag=True, help="Fewer and shorter requests.")
 @click.option("--against", type=_EVIDENCE, help="Evidence to compare with, or a folder of it.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Repeat what was random in another run.")
@@ -90,7 +90,7 @@ def run(
     for name in names:
         if name not in _names():
             raise click.BadParameter(f"{name} is none of the gates {', '.join(_names())}", param_hint="NAME")
-    target = _target(context, fleet, endpoint, model)
+    target = _target(fleet, endpoint, model)
     chosen = list(dict.fromkeys(names or (target.plan.gates if target.plan else ())))
     if not chosen:
         raise click.UsageError("no plan declares gates for this: name those to run")
@@ -114,16 +114,11 @@ def _line(evidence: Evidence, path: Path) -> dict[str, Any]:
     return {**evidence.model_dump(mode="json", include=kept), "evidence": str(path)}
 
 
-def _target(context: click.Context, fleet: str, endpoint: str | None, model: str | None) -> Target:
+def _target(fleet: str, endpoint: str | None, model: str | None) -> Target:
     from sparkserve.gates import subject
 
-    if endpoint is None and model is None:
-        return subject.of_fleet(fleet)
-    if endpoint is None or model is None:
-        raise click.UsageError("--endpoint and --model go together")
-    if context.get_parameter_source("fleet") is click.core.ParameterSource.COMMANDLINE:
-        raise click.UsageError("either --fleet or --endpoint")
-    return subject.of_endpoint(endpoint.rstrip("/"), model)
+    named = options.foreign(endpoint, model)
+    return subject.of_fleet(fleet) if named is None else subject.of_endpoint(*named)
 
 
 @command.command(
