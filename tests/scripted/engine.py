@@ -191,8 +191,7 @@ class Engine:
     def _stall(self, running: Running) -> None:
         script = self.script
         if script.stall_s and not running.resume and len(running.out) >= 8:
-            stalls = running.number % script.stall_every == 0
-            running.resume = time.monotonic() + (script.stall_s if stalls else 0.0)
+            running.resume = time.monotonic() + script.stall_s
 
     def _admit(self) -> float:
         """Milliseconds that the prefill of new requests takes."""

@@ -35,8 +35,7 @@ class Script:
     boot: int = 0  # number of this start
     boot_sd: float = 0.0  # steps of one start all take exp(sd x z) as long, z from seed and boot
     noise_sd: float = 0.0  # each step takes exp(sd x z) as long
-    stall_s: float = 0.0  # pause in the middle of each `stall_every`-th answer
-    stall_every: int = 1
+    stall_s: float = 0.0  # pause in the middle of each answer
 
     # Content. `share` of the requests get these, drawn by prompt and how often it came; the rest are perfect.
     share: float = 1.0
