@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import platform
 import random
 import re
 from typing import TYPE_CHECKING
@@ -55,6 +56,11 @@ def test_texts_are_drawn_by_seed() -> None:
     for kind in texts.KINDS:
         assert texts.text(kind, 5000, "1") == texts.text(kind, 5000, "1")
         assert texts.text(kind, 5000, "1") != texts.text(kind, 5000, "2")
+
+
+def test_real_texts_are_the_same_on_another_processor() -> None:
+    built_for = f"{platform.machine()}-linux"
+    assert [path for path in texts._sources() if built_for in path.name + path.read_text()] == []
 
 
 def test_distinct_of_a_text_that_repeats() -> None:

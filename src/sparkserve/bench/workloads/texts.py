@@ -24,6 +24,7 @@ DISTINCT = 0.9  # least ratio of `distinct` for a text that may be called real o
 _SMALLEST = 4096  # bytes of a source file: smaller ones are mostly licences
 # Tables of code points and tests repeat themselves.
 _LEFT_OUT = frozenset({"test", "tests", "idle_test", "idlelib", "encodings", "site-packages"})
+_BUILT = "_sysconfigdata"  # these say for which processor and in which folder this Python was built
 _NEW = 0.75  # of a line's trigrams: a line that brings fewer is one that the text has had
 _FILLER = (
     *("red", "box", "under", "oak", "table", "near", "old", "door", "with"),
@@ -58,7 +59,8 @@ def _trigrams(words: list[str]) -> list[tuple[str, str, str]]:
 def _sources() -> tuple[Path, ...]:
     folder = Path(sysconfig.get_path("stdlib"))
     found = (path for path in folder.rglob("*.py") if not _LEFT_OUT & set(path.relative_to(folder).parts))
-    return tuple(sorted(path for path in found if path.stat().st_size > _SMALLEST))
+    written = (path for path in found if not path.name.startswith(_BUILT))
+    return tuple(sorted(path for path in written if path.stat().st_size > _SMALLEST))
 
 
 def _real(drawn: random.Random) -> Iterator[str]:
