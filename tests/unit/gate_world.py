@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import gate_values
 import scripted
 
 from sparkserve.client.client import Client
 from sparkserve.gates import registry
 from sparkserve.gates.contract import Context
-from sparkserve.gates.evidence import Evidence, Subject
 
 if TYPE_CHECKING:
     from sparkserve.gates.contract import Outcome
+    from sparkserve.gates.evidence import Evidence
 
 SEED = 11
 
@@ -31,16 +32,12 @@ def run(name: str, script: scripted.Script, *, quick: bool = True, seed: int = S
 
 def evidence(name: str, outcome: Outcome, *, quick: bool = True) -> Evidence:
     """What the runner would write down."""
-    return Evidence(
+    return gate_values.evidence(
         gate=name,
-        passed=outcome.passed,
-        ran=True,
         summary=outcome.summary,
-        subject=Subject(endpoint="http://127.0.0.1:1", model="scripted"),
-        started="2026-11-30T22:00:00+00:00",
-        seconds=1.0,
         quick=quick,
         seed=SEED,
+        passed=outcome.passed,
         measured=outcome.measured,
         limits=outcome.limits,
         findings=outcome.findings,
