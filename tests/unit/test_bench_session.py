@@ -212,9 +212,9 @@ def test_a_killed_command_leaves_a_whole_file(
     assert ended.value.code == 0
     whole = Result.model_validate_json(capsys.readouterr().out)
     assert whole == results.read(output)
-    assert all(len(point.samples) == 3 for point in whole.boots[0].points.values())
-    first = kept.boots[0].points["prose-c1"].samples[:1]
-    assert whole.boots[0].points["prose-c1"].samples[: len(first)] == first
+    # Nobody knows whether the engine of an endpoint still runs: another boot takes the place of the one cut.
+    assert whole.boots[0] == kept.boots[0]
+    assert all(len(point.samples) == 3 for point in whole.boots[1].points.values())
 
 
 class Case(NamedTuple):

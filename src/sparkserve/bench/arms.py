@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sparkserve.bench.results import METRICS
+from sparkserve.bench.results import ABSURD, METRICS
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
@@ -84,8 +83,10 @@ def _add(boot: Boot, name: str, point: Point, measured: Measured) -> None:
     for sample in point.samples:
         values = measured.rounds.setdefault(sample.round, {})
         for metric, value in sample.metrics.items():
-            if metric not in METRICS or not math.isfinite(value):
-                raise unlike("finite values of known metrics", f"{metric} = {value}", f"{boot.id}, {name}")
+            if metric not in METRICS or not 0 <= value < ABSURD:
+                raise unlike(
+                    "known metrics with values from 0 on", f"{metric} = {value}", f"{boot.id}, {name}"
+                )
             values.setdefault(metric, []).append(value)
 
 

@@ -30,6 +30,9 @@ METRICS: dict[str, Literal["higher", "lower"]] = {
 }
 
 
+ABSURD = 1e15  # no metric is, and none is below 0; nor is NaN, which JSON can hold, between them
+
+
 class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 

@@ -71,7 +71,9 @@ def measure(
         if any(not is_cut(boot) and _same(boot, target) for boot in result.boots):
             place.restart()
             target = place.target()
-        cut = next((boot for boot in result.boots if is_cut(boot) and _same(boot, target)), None)
+        # Of an endpoint without boots of its own nobody knows whether that engine still runs.
+        known = [boot for boot in result.boots if is_cut(boot) and boot.subject.boot is not None]
+        cut = next((boot for boot in known if _same(boot, target)), None)
         earlier = tuple(boot for boot in result.boots if boot is not cut)
         began = None if cut is None else _uncut(cut)
 

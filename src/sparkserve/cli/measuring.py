@@ -116,7 +116,12 @@ _COMMON = (
         show_default=True,
         help="Starts of the engine to measure. Two differ by about 3 %: compare takes several.",
     ),
-    click.option("--precision", type=click.FloatRange(0.01, 100), help="Percent, half of an interval. [2]"),
+    click.option(
+        "--precision",
+        type=click.FloatRange(0.01, 100),
+        callback=options.number,
+        help="Percent, half of an interval. [2]",
+    ),
     click.option("--min", "least", type=click.IntRange(1, 1000), help="Samples of a point at least. [5]"),
     click.option("--max", "most", type=click.IntRange(1, 1000), help="Samples of a point at most. [12]"),
     click.option(

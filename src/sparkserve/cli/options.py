@@ -24,6 +24,13 @@ def fleets() -> list[str]:
     return names.known()
 
 
+def number(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
+    """The callback of an option with a range: NaN is in every one, and nothing exceeds it."""
+    if value is not None and value != value:
+        raise click.BadParameter("not a number")
+    return value
+
+
 fleet = click.option(
     "--fleet",
     default=DEFAULT_FLEET,

@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 FOREIGN = 5  # letters of scripts that neither the prompt nor Latin has
 BROKEN = 3  # U+FFFD, control and private characters; one U+FFFD is where an answer was cut
+LETTERS = 5  # that are different
 UNIT, TIMES, SPAN = 200, 6, 120  # a loop: a unit of so many characters at most, so often, over so many
 WORDS = 4  # with letters, in a unit that no honest answer repeats
 RUN = 8  # times one token
 TOKEN_PERIODS, TOKEN_TIMES, TOKEN_SPAN = range(2, 17), 4, 48
 
-# Greek letters are in formulas of any language.
-_ANYWHERE = frozenset({"LATIN", "GREEK"})
 _EAST = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
 _BROKEN = frozenset({"Cc", "Co", "Cn", "Cs"})
 
@@ -56,14 +55,22 @@ def salad(prompt: str, answer: str) -> str | None:
 
     The writings of East Asia go together: an answer to a Chinese question may have Japanese in it.
     """
-    asked = set(scripts(prompt)) | _ANYWHERE
+    asked, said = set(scripts(prompt)) | {"LATIN"}, scripts(answer)
     if asked & _EAST:
         asked |= _EAST
-    foreign = {name: count for name, count in scripts(answer).items() if name not in asked}
+    # Formulas of any language have some Greek.
+    if 2 * said["GREEK"] <= said.total():
+        asked.add("GREEK")
+    foreign = {name: count for name, count in said.items() if name not in asked}
     broken = sum(char == "\ufffd" or _is_broken(char) for char in answer)
     if sum(foreign.values()) >= FOREIGN:
         return "letters of " + ", ".join(f"{name} ({count})" for name, count in sorted(foreign.items()))
     return f"{broken} characters that are none" if broken >= BROKEN else None
+
+
+def wordless(answer: str) -> bool:
+    """Whether it says nothing: no text in any writing has so few letters."""
+    return len({char for char in answer if script(char)}) < LETTERS
 
 
 def _is_broken(char: str) -> bool:

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 from sparkserve.bench.report import words
 from sparkserve.bench.report.model import Figure, Row
-from sparkserve.bench.results import METRICS
+from sparkserve.bench.results import ABSURD, METRICS
 from sparkserve.stats.describe import describe
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sparkserve.bench.results import Boot, Point, Result
-
-_ABSURD = 1e15  # no metric is, and none is below 0; nor is NaN, which JSON can hold, between them
 
 
 def of(result: Result) -> tuple[Row, ...]:
@@ -56,7 +54,7 @@ def _row(name: str, points: Sequence[Point], pilot: int | None) -> Row:
     figures = {}
     for metric in METRICS:
         values = [
-            [s.metrics[metric] for s in point.samples if 0 <= s.metrics.get(metric, math.inf) < _ABSURD]
+            [s.metrics[metric] for s in point.samples if 0 <= s.metrics.get(metric, math.inf) < ABSURD]
             for point in points
         ]
         if any(values):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sparkserve.client.reply import Reply
     from sparkserve.gates.contract import Context
 
-title = "Sampled answers have no foreign or broken letters and do not loop."
+title = "Sampled answers have words, no foreign or broken letters, and do not loop."
 needs = "an instruct model"
 cost_s = (25, 600)
 
@@ -61,17 +61,19 @@ async def run(context: Context) -> Outcome:
 
 def judge(prompts: list[str], replies: list[Reply], sent: tuple[str, ...] = ()) -> Outcome:
     """The verdict over all answers, each with its prompt."""
-    bad: dict[str, list[str]] = {"errors": [], "salads": [], "loops": []}
+    bad: dict[str, list[str]] = {"errors": [], "wordless": [], "salads": [], "loops": []}
     for number, (prompt, reply) in enumerate(zip(prompts, replies, strict=True), 1):
         said = f"answer {number} ({prompt[:40]}...)"
         words = reply.reasoning + reply.text
         if reply.error is not None:
             bad["errors"].append(f"{said}: HTTP {reply.status}: {reply.error}")
+        elif text.wordless(words):
+            bad["wordless"].append(f"{said}: no words in {words[:60]!r}")
         elif found := text.salad(prompt, words):
             bad["salads"].append(f"{said}: {found}")
         elif loop := text.loop(words, cut=reply.finish == "length"):
             bad["loops"].append(f"{said}: {loop.unit[:60]!r} {loop.times} times")
-    limits = {"errors": 0, "salads": 0, "loops": len(replies) * LOOPS_PERCENT // 100}
+    limits = {"errors": 0, "wordless": 0, "salads": 0, "loops": len(replies) * LOOPS_PERCENT // 100}
     return Outcome(
         passed=all(len(bad[name]) <= limit for name, limit in limits.items()),
         summary=f"{len(replies)} answers: " + ", ".join(f"{len(each)} {name}" for name, each in bad.items()),
