@@ -45,6 +45,13 @@ def test_writes_by_the_name(capsys: pytest.CaptureFixture[str], file: Path, name
     assert output.read_text().startswith(start)
 
 
+def test_a_result_is_not_replaced_by_its_report(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    measured = file.read_text()
+    code, _, err = run(capsys, file, "--output", file)
+    assert (code, "that it would replace" in err) == (2, True)
+    assert file.read_text() == measured
+
+
 def test_json(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     code, out, _ = run(capsys, file, file, "--reference", "all", "--json")
     assert code == 0

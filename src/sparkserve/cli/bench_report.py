@@ -77,6 +77,8 @@ def command(files: tuple[Path, ...], names: tuple[str, ...], output: Path | None
     from sparkserve.bench import references, results
     from sparkserve.bench.report import build, markdown
 
+    if output is not None and output.exists() and any(output.samefile(file) for file in files):
+        raise click.BadParameter(f"{output} is a result that it would replace", param_hint=["--output"])
     write = _writer(output) if output else None
     if "all" in names:
         names = tuple(references.known())
