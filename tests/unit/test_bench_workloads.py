@@ -8,13 +8,22 @@ import random
 import re
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
 from sparkserve.bench.workloads import cases, texts
 from sparkserve.bench.workloads.fit import fit, sha256
+from sparkserve.cli.measuring import STREAMS
 
 if TYPE_CHECKING:
     from sparkserve.bench.workloads.texts import Kind
+
+
+def test_the_command_takes_no_more_streams_than_there_are_prompts() -> None:
+    most = cases.LARGEST_WAVE
+    assert STREAMS.convert(f"{most}", None, None) == (most,)
+    with pytest.raises(click.BadParameter):
+        STREAMS.convert(f"{most + 1}", None, None)
 
 
 @pytest.mark.parametrize("case", cases.CASES)

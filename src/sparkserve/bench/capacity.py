@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sparkserve.gates.subject import server_info
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -21,8 +23,11 @@ class Capacity(NamedTuple):
 
 
 def of(plan: Plan | None, endpoint: str) -> Capacity:
-    """By the plan's arguments, and what the engine says where they are silent."""
-    said = _said(endpoint)
+    """By the plan's arguments, and what the engine says where they are silent.
+
+    Raises `ENGINE.STATE` when nobody answers.
+    """
+    said = server_info(endpoint)
     running = _argument(plan, "--max-running-requests") or _number(said, "max_running_requests")
     pool = _number(said, "max_total_num_tokens") or _argument(plan, "--max-total-tokens")
     names = ("context_length", "max_req_input_len")
@@ -38,14 +43,3 @@ def _argument(plan: Plan | None, name: str) -> int | None:
 def _number(said: Mapping[str, Any], name: str) -> int | None:
     value = said.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
-def _said(endpoint: str) -> dict[str, Any]:
-    import httpx
-
-    try:
-        # Not through a proxy of the environment, which reaches no loopback of ours.
-        said = httpx.get(f"{endpoint}/server_info", timeout=10.0, trust_env=False).json()
-    except (httpx.HTTPError, ValueError):
-        return {}
-    return said if isinstance(said, dict) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparkserve.client.client import Client
 from sparkserve.errors import SparkserveError
@@ -69,6 +69,12 @@ def digest(plan: Plan) -> str:
 
 
 def _engine(endpoint: str) -> dict[str, str]:
+    found = server_info(endpoint)
+    return {key: str(found[key]) for key in _SAID if found.get(key) is not None}
+
+
+def server_info(endpoint: str) -> dict[str, Any]:
+    """What an SGLang says of itself; empty of another engine. Raises `ENGINE.STATE` when nobody answers."""
     import httpx
 
     try:
@@ -78,8 +84,8 @@ def _engine(endpoint: str) -> dict[str, str]:
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise _nobody(endpoint, str(error) or type(error).__name__) from None
     except ValueError:
-        said = {}
-    return {key: str(said[key]) for key in _SAID if isinstance(said, dict) and said.get(key) is not None}
+        return {}
+    return said if isinstance(said, dict) else {}
 
 
 def _nobody(endpoint: str, found: str) -> SparkserveError:
