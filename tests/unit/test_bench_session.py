@@ -181,7 +181,7 @@ def test_a_killed_command_leaves_a_whole_file(
     number: signal.Signals, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     output = tmp_path / "r.json"
-    with scripted.serve(Script(step_ms=2)) as endpoint:
+    with scripted.serve(Script(step_ms=150)) as endpoint:  # four samples take 5 s: none ends before the kill
         where = ["--endpoint", endpoint, "--model", "scripted"]
         words = ["bench", "decode", *where, "--cases", "prose", "--streams", "1,2", "--tokens", "8"]
         words += ["--min", "3", "--max", "3"]
@@ -202,13 +202,14 @@ def test_a_killed_command_leaves_a_whole_file(
             assert process.stderr is not None
             said = process.stderr.read().decode()
             process.stderr.close()
-        kept = results.read(output)
-        assert 2 <= _samples(kept) < 6
-        assert arms.is_cut(kept.boots[0])
-        if number != signal.SIGKILL:
-            assert f"--resume {output}" in said
-        with pytest.raises(SystemExit) as ended:
-            main(["bench", "decode", *where, "--resume", str(output), "--json"])
+    kept = results.read(output)
+    assert 2 <= _samples(kept) < 6
+    assert arms.is_cut(kept.boots[0])
+    if number != signal.SIGKILL:
+        assert f"--resume {output}" in said
+    port = int(endpoint.rpartition(":")[2])
+    with scripted.serve(Script(), port), pytest.raises(SystemExit) as ended:
+        main(["bench", "decode", *where, "--resume", str(output), "--json"])
     assert ended.value.code == 0
     whole = Result.model_validate_json(capsys.readouterr().out)
     assert whole == results.read(output)
