@@ -36,7 +36,7 @@ def boot(number: int, points: Sequence[Point], **more: Any) -> Boot:
             endpoint="http://192.168.100.100:8888",
             model="deepseek-v4.1-flash",
             fleet="tp4-switched",
-            fleet_id="sha256:" + "5f" * 32,
+            fleet_id="5f" * 32,
             plan_sha256="c0" * 32,
             boot=f"boot-{number}",
             engine={"sglang": "0.5.23"},

@@ -55,7 +55,7 @@ def test_filler_other_fleets_discards_and_notes() -> None:
     filler = values.point("filler-4096", 1, [values.sample({"prefill_tps": 1.0})], text="filler")
     assert "Filler text at filler-4096-c1" in said(values.boot(0, [filler]))
     other = values.boot(1, [good()])
-    other = other.model_copy(update={"subject": other.subject.model_copy(update={"fleet_id": "sha256:1"})})
+    other = other.model_copy(update={"subject": other.subject.model_copy(update={"fleet_id": "1" * 64})})
     assert "different fleet ids" in said(values.boot(0, [good()]), other)
     assert "1 boot with notes" in said(values.boot(0, [good()], notes=("throttled",)))
 

@@ -215,7 +215,7 @@ def who(report: Report) -> list[str]:
         said = [
             model,
             engine,
-            fleet_id if fleet_id == NONE else f"fleet id {fleet_id[:19]}",
+            fleet_id if fleet_id == NONE else f"fleet id {fleet_id[:12]}",
             f"seed {arm.seed}",
             words.count(len(arm.boots), "boot"),
         ]
