@@ -85,6 +85,15 @@ def test_the_run_stops_a_gib_above_the_guards_line() -> None:
     assert watching.lowest["b"] == pytest.approx(line + 0.99, abs=0.01)
 
 
+def test_a_node_that_is_no_longer_seen_ends_the_run() -> None:
+    source = Told(a=[facts(8)])
+    with watch.Watch(source) as watching, pytest.raises(SparkserveError) as raised:
+        source.said.wait(10)
+        source.close()
+        asyncio.run(watching.guarded(endless()))
+    assert (raised.value.id, raised.value.where) == ("NODE.UNREACHABLE", "a")
+
+
 def test_a_small_machine_has_a_share_for_its_margin() -> None:
     """Of 8 GiB a 16th, half a GiB: a GiB would stop runs that nothing threatens."""
     for available, stops in ((0.51, False), (0.49, True)):

@@ -107,8 +107,8 @@ class Purity:
         finally:
             if watching is not None:
                 watching.cancel()
-                with suppress(asyncio.CancelledError):
-                    await watching
+                # Not suppress: a cancellation of ours that comes just here must go on.
+                await asyncio.gather(watching, return_exceptions=True)
         slow = self._slow()
         # Only now: a request of others that began during the sample is counted when it has ended.
         after = await self._idle() if before else {}

@@ -212,7 +212,7 @@ def _low(name: str, gib: float, least: float, *, guarded: bool) -> SparkserveErr
 
 def _unseen(name: str, found: str) -> SparkserveError:
     return SparkserveError(
-        "BENCH.MEMORY",
+        "NODE.UNREACHABLE",
         expected="a look at MemAvailable each second",
         found=found,
         where=name,

@@ -51,8 +51,9 @@ _ENDS = """
 
 It stops with what it has, saved, when a node has almost as little memory as makes the guard kill.
 
-Exit code: 0 when all points were measured, 52 when nothing is ready to answer, 81 when others keep the
-engine busy, 82 when memory runs short, 84 when requests fail. 130 for Ctrl-C: --resume FILE goes on."""
+Exit code: 0 when all points were measured, 52 when nothing is ready to answer, 71 when a node is no longer
+seen, 81 when others keep the engine busy, 82 when memory runs short, 84 when requests fail. 130 for Ctrl-C:
+--resume FILE goes on."""
 
 
 @command.command(
