@@ -148,6 +148,7 @@ def test_evidence_of_other_questions_is_refused(right: Evidence) -> None:
 def test_an_engine_that_fails_solves_nothing() -> None:
     outcome: Outcome = run("qeval", Script(error_every=1))
     assert outcome.measured["solved"] == 0
+    assert not outcome.passed
     assert all("HTTP 500" in row["why"] for row in outcome.details["tasks"])
 
 

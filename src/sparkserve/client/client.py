@@ -26,7 +26,8 @@ class Client:
     def __init__(self, endpoint: str, *, streams: int = 64) -> None:
         parts = urlsplit(endpoint)
         if parts.scheme != "http" or not parts.hostname or parts.username or parts.path.strip("/"):
-            raise ValueError(f"{endpoint!r} is not http://HOST:PORT")
+            # Not the user and password that may be in it.
+            raise ValueError(f"{endpoint.rpartition('@')[2]!r} is not http://HOST:PORT")
         self.endpoint = f"http://{parts.netloc}"
         self._host = parts.netloc
         self._pool = Pool(parts.hostname, parts.port or 80)

@@ -54,8 +54,8 @@ async def run(names: Sequence[str], order: Order, folder: Path) -> list[tuple[Ev
                     status.update(Text(f"{name} · {text}"))
 
                 evidence = await _one(name, order, client, detail)
+            console.print(Text("\n".join(words(evidence))))  # first: a full disk keeps no evidence
             found.append((evidence, files.save(evidence, folder)))
-            console.print(Text("\n".join(words(evidence))))
     return found
 
 
@@ -123,5 +123,8 @@ async def _look(client: Client) -> dict[str, float]:
         status, body = await client.get("/metrics", timeout_s=LOOK_S)
     except ConnectionError as error:
         raise CannotRunError(f"nobody answers at {client.endpoint}: {error}") from None
-    found = scrape.read(body.decode()) if status == 200 else {}
+    try:
+        found = scrape.read(body.decode()) if status == 200 else {}
+    except ValueError:
+        raise CannotRunError(f"{client.endpoint}/metrics is not in Prometheus' form: {body[:80]!r}") from None
     return {name: value for name, value in found.items() if "_bucket" not in name}

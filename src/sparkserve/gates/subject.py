@@ -93,6 +93,6 @@ def _nobody(endpoint: str, found: str) -> SparkserveError:
         "ENGINE.STATE",
         expected="an endpoint that answers, such as http://127.0.0.1:8888",
         found=found,
-        where=endpoint,
-        do="Start what is to be tested there, or name another with --endpoint.",
+        where=endpoint.rpartition("@")[2],
+        do="Start what is to be tested there, or give --endpoint as http://HOST:PORT.",
     )
