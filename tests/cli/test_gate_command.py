@@ -37,8 +37,9 @@ def evidence(name: str, **changed: Any) -> Evidence:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, Any]]:
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Any, Any]]:
     """What the runner was told to run; `determinism` fails."""
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
     found: list[tuple[Any, Any]] = []
 
     async def fake(names: Any, order: Any, folder: Path) -> list[tuple[Evidence, Path]]:

@@ -329,7 +329,8 @@ def test_no_more_run_at_once_than_there_are_slots() -> None:
                     said = await counters(client)
                     most = max(most, said["sglang:num_running_reqs"])
                     queued = max(queued, said["sglang:num_queue_reqs"])
-                assert (most, queued) == (2, 3)
+                assert most == 2
+                assert queued >= 3  # all five, before a step takes the first
                 assert {task.result().error for task in tasks} == {None}
 
     asyncio.run(run())
