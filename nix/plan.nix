@@ -21,8 +21,8 @@ in
     inherit (engine) package model env;
     args = [ "--model-path" "/model" "--served-model-name" serving.model ]
       ++ import ./memory/arguments.nix { inherit lib config; }
-      ++ engine.args
       ++ lib.optional metrics.engine "--enable-metrics"
+      ++ engine.args
       # Of a group, the front has the public port, and the supervisors tell the engines where to listen.
       ++ lib.optionals single [ "--host" serving.host "--port" (toString serving.port) ];
     inherit (serving) devices;

@@ -110,8 +110,13 @@ def test_an_owner_adds_arguments_after_the_profile_and_replaces_variables(desk: 
         ),
         (
             "serving.port",
-            "port",
-            ("an option of this fleet", "port", "hosts/desk/fleet.nix:9", "Did you mean serving.port?"),
+            "readyTimeoutS",
+            (
+                "an option of this fleet",
+                "readyTimeoutS",
+                "hosts/desk/fleet.nix:9",
+                "Did you mean serving.readyTimeoutS?",
+            ),
         ),
         (
             '"smollm2-135m"',
