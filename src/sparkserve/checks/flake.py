@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 title = "nix flake check with the network cut: lint, types, unit tests, the quick gates in the sandbox"
-cost_s = 240
+cost_s = 480
 slow = False
 
 LOG_LINES = 25
