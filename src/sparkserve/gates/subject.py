@@ -29,16 +29,7 @@ def of_fleet(name: str) -> Target:
     """What serves for the fleet. Raises `ENGINE.STATE` unless it is ready, and `FLEET.NAME`."""
     from sparkserve.local import fleets
 
-    there = fleets.find(name)
-    serving = there.serving()
-    if serving.state != "ready":
-        raise SparkserveError(
-            "ENGINE.STATE",
-            expected="an engine that is ready to be asked",
-            found=f"it is {serving.state}" + (f": {serving.reason}" if serving.reason else ""),
-            where=name,
-            do=fleets.advice(serving.state, name),
-        )
+    there, serving = fleets.ready(name)
     head, plan = there.report()[0], there.plan()
     boot = head["boot"]
     subject = Subject(

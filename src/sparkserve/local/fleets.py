@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from sparkserve import checkout, disk
+from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, plans
 from sparkserve.local import lock
 from sparkserve.output import phase
@@ -116,3 +117,18 @@ def find(fleet: str) -> There:
     from sparkserve.local import several, single
 
     return several.Nodes(fleet) if several.exists(fleet) else single.Engine(fleet)
+
+
+def ready(fleet: str) -> tuple[There, Serving]:
+    """`fleet`, and who answers for it. Raises `ENGINE.STATE` unless it is ready, and `FLEET.NAME`."""
+    there = find(fleet)
+    serving = there.serving()
+    if serving.state != "ready":
+        raise SparkserveError(
+            "ENGINE.STATE",
+            expected="an engine that is ready to be asked",
+            found=f"it is {serving.state}" + (f": {serving.reason}" if serving.reason else ""),
+            where=fleet,
+            do=advice(serving.state, fleet),
+        )
+    return there, serving

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparkserve.bench import counters, formulas
-from sparkserve.bench.modes.long import Prompts
+from sparkserve.bench.modes import long
 from sparkserve.bench.task import Task
 
 if TYPE_CHECKING:
@@ -25,17 +25,12 @@ BROKEN = "not admitted"  # how a note of what did not pass begins
 
 async def tasks(settings: Settings, asker: Asker) -> list[Task]:
     """Every size with every kind of text at every number of streams."""
-    return [
-        _point(settings, asker, kind, size, streams)
-        for size in settings.sizes
-        for kind in settings.texts
-        for streams in settings.streams
-    ]
+    return long.tasks(settings, asker, _point)
 
 
 def _point(settings: Settings, asker: Asker, kind: Kind, size: int, streams: int) -> Task:
     case = f"admission-{kind}-{size}"
-    prompts = Prompts(asker, settings, kind, size)
+    prompts = long.Prompts(asker, settings, kind, size)
     broken: list[str] = []
 
     async def send(number: int) -> list[Reply]:

@@ -8,11 +8,26 @@ from sparkserve.bench.workloads import texts
 from sparkserve.bench.workloads.fit import fit
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sparkserve.bench.asker import Asker
     from sparkserve.bench.settings import Settings
+    from sparkserve.bench.task import Task
     from sparkserve.bench.workloads.texts import Kind
 
+    Point = Callable[[Settings, Asker, Kind, int, int], Task]
+
 _PROBE = 4000  # characters
+
+
+def tasks(settings: Settings, asker: Asker, point: Point) -> list[Task]:
+    """The `point` of every size with every kind of text at every number of streams."""
+    return [
+        point(settings, asker, kind, size, streams)
+        for size in settings.sizes
+        for kind in settings.texts
+        for streams in settings.streams
+    ]
 
 
 class Prompts:

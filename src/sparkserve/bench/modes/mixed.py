@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from sparkserve.bench import formulas
-from sparkserve.bench.modes.long import Prompts
+from sparkserve.bench.modes import long
 from sparkserve.bench.task import Task
 from sparkserve.bench.workloads import cases
 
@@ -28,16 +28,11 @@ _PART = 3  # the prompt is sent after this part of what the warm-up's answers to
 
 async def tasks(settings: Settings, asker: Asker) -> list[Task]:
     """Every size with every kind of text beside every number of streams."""
-    return [
-        _point(settings, asker, kind, size, streams)
-        for size in settings.sizes
-        for kind in settings.texts
-        for streams in settings.streams
-    ]
+    return long.tasks(settings, asker, _point)
 
 
 def _point(settings: Settings, asker: Asker, kind: Kind, size: int, streams: int) -> Task:
-    prompts = Prompts(asker, settings, kind, size)
+    prompts = long.Prompts(asker, settings, kind, size)
     drawn = cases.prompts(_CASE, settings.seed)
     phases = tuple(f"{phase}-{kind}-{size}" for phase in ("during", "before", "after"))
     pause = [0.0]  # seconds
@@ -49,20 +44,20 @@ def _point(settings: Settings, asker: Asker, kind: Kind, size: int, streams: int
         if number < 0:  # one after the other: how long do the answers take alone?
             pause[0] = max(reply.seconds for reply in await decoding) / _PART
         await asyncio.sleep(pause[0])
-        long = await asker.complete([text], 1)
-        return [*await decoding, *long]
+        read = await asker.complete([text], 1)
+        return [*await decoding, *read]
 
     def measure(
         replies: Sequence[Reply], growth: Mapping[str, float], now: Mapping[str, float]
     ) -> dict[str, dict[str, float]]:
-        *decoded, long = replies
-        begin, end = long.started, long.started + (long.first or long.seconds)
+        *decoded, read = replies
+        begin, end = read.started, read.started + (read.first or read.seconds)
         spans = {phases[1]: (0.0, begin), phases[0]: (begin, end), phases[2]: (end, float("inf"))}
         per_step = formulas.acceptance(decoded, growth, now)
         found = {name: formulas.span(decoded, *span, per_step) for name, span in spans.items()}
         if "step_ms" not in found[phases[2]] or "step_ms" not in found[phases[1]]:
             short.add(f"{phases[0]}-c{streams}: answers too short to last before, during and after; --tokens")
-        found[phases[0]] |= formulas.prefill(long)
+        found[phases[0]] |= formulas.prefill(read)
         return found
 
     return Task(

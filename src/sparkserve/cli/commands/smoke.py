@@ -21,19 +21,10 @@ Exit code: 0 for the right answer, 52 when nothing is ready to answer, 53 for a 
 def command(fleet: str, as_json: bool) -> None:
     """Ask one question at temperature 0, streaming and not; the answers must be right and equal."""
     from sparkserve.engine import smoke
-    from sparkserve.errors import SparkserveError
     from sparkserve.local import fleets
     from sparkserve.output import console, phase, print_json
 
-    serving = fleets.find(fleet).serving()
-    if serving.state != "ready":
-        raise SparkserveError(
-            "ENGINE.STATE",
-            expected="an engine that is ready to be asked",
-            found=f"it is {serving.state}" + (f": {serving.reason}" if serving.reason else ""),
-            where=fleet,
-            do=fleets.advice(serving.state, fleet),
-        )
+    _, serving = fleets.ready(fleet)
     with phase(f"Ask {serving.model}: {smoke.QUESTION}"):
         result = smoke.check(serving.endpoint, serving.model)
     try:
