@@ -5,11 +5,12 @@ Nothing here knows tensors, so it is tested without torch.
 
 from __future__ import annotations
 
+import math
 import select
 import socket
 import struct
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve.adapters.contract import Failure
 
@@ -45,7 +46,11 @@ class Mesh:
         self._split_bytes = split_bytes
         self._stripes = {peer: tuple(sockets) for peer, sockets in stripes.items()}
         self._headers = {each: bytearray(_HEADER.size) for s in stripes.values() for each in s}
-        self._buffers = {peer: bytearray() for peer in stripes}
+        self._small = {peer: bytearray(split_bytes) for peer in stripes}
+        self._large = {peer: bytearray() for peer in stripes}
+        # A decode step has 61 small rounds of one size: made once, not in each of them.
+        self._ways: dict[tuple[int, int], _Way] = {}
+        self._turns = math.lcm(*map(len, self._stripes.values()))
         self._broken: Broken | None = None
         for each in self._headers:
             # The kernel counts the time: a timeout of Python's own costs a poll() in front of every receive.
@@ -78,26 +83,48 @@ class Mesh:
         self.rounds += 1
         size = len(payload)
         header = _HEADER.pack(kind, self.rounds & 0xFFFFFFFF, size)
-        received = self._views(size, payload)
+        way = self._way(size)
+        way.received[self.rank] = payload
         unsent: list[_Part] = []
-        for peer, sockets in self._stripes.items():
-            for stripe, begin, end in self._parts(len(sockets), size):
-                part = _Part(peer, sockets[stripe], header, payload[begin:end])
-                if not self._guarded(part, part.send):
-                    unsent.append(part)
-        expected = [
-            _Part(peer, sockets[stripe], self._headers[sockets[stripe]], received[peer][begin:end])
-            for peer, sockets in self._stripes.items()
-            for stripe, begin, end in self._parts(len(sockets), size)
-        ]
+        for part in way.sent:
+            part.header, part.body, part.done = header, payload[part.begin : part.end], 0
+            if not self._guarded(part, part.send):
+                unsent.append(part)
+        for part in way.expected:
+            part.done = 0
         deadline = time.monotonic() + self._timeout_s
         if unsent:
             # Everyone sends more than the kernel holds: only a rank that also reads lets the others go on.
-            self._both(unsent, expected, header, deadline)
+            self._both(unsent, way.expected, header, deadline)
         else:
-            for part in expected:
+            for part in way.expected:
                 self._receive(part, header, deadline)
-        return received
+        return way.received
+
+    def _way(self, size: int) -> _Way:
+        """How a payload of `size` goes out and comes in, on the stripes whose turn it is."""
+        if size >= self._split_bytes:
+            for peer, buffer in self._large.items():
+                if len(buffer) < size:
+                    # Prefills differ in length: in powers of two, few of them need a new buffer.
+                    self._large[peer] = bytearray(1 << (size - 1).bit_length())
+            return self._made(size, self._large)
+        key = size, self.rounds % self._turns
+        if key not in self._ways:
+            self._ways[key] = self._made(size, self._small)
+        return self._ways[key]
+
+    def _made(self, size: int, buffers: Mapping[int, bytearray]) -> _Way:
+        nothing = memoryview(b"")
+        received = [memoryview(buffers[r])[:size] if r in buffers else nothing for r in range(self.size)]
+        way = _Way(received, [], [])
+        for peer, sockets in self._stripes.items():
+            for stripe, begin, end in self._parts(len(sockets), size):
+                over = sockets[stripe]
+                way.sent.append(_Part(peer, over, b"", nothing, begin, end))
+                view = received[peer][begin:end]
+                way.expected.append(_Part(peer, over, self._headers[over], view, begin, end))
+        return way
 
     def _parts(self, stripes: int, size: int) -> list[tuple[int, int, int]]:
         """Which stripe carries which bytes."""
@@ -105,14 +132,6 @@ class Mesh:
             return [(self.rounds % stripes, 0, size)]
         step = -(-size // stripes)
         return [(i, min(i * step, size), min((i + 1) * step, size)) for i in range(stripes)]
-
-    def _views(self, size: int, payload: memoryview) -> list[memoryview]:
-        for peer, buffer in self._buffers.items():
-            if len(buffer) < size:
-                # Prefills differ in length: in powers of two, few of them need a new buffer.
-                self._buffers[peer] = bytearray(1 << (size - 1).bit_length())
-        ranks = range(self.size)
-        return [payload if r == self.rank else memoryview(self._buffers[r])[:size] for r in ranks]
 
     def _receive(self, part: _Part, header: bytes, deadline: float) -> None:
         while not self._guarded(part, part.receive):
@@ -154,16 +173,34 @@ class Mesh:
             raise Broken(gone | {part.peer}, f"connection lost: {error}") from None
 
 
+class _Way(NamedTuple):
+    """Where the payloads of all ranks come to be, in rank order, and what the connections carry for that."""
+
+    received: list[memoryview]
+    sent: list[_Part]
+    expected: list[_Part]
+
+
 class _Part:
-    """What one connection carries in a round: a header, then bytes of the payload."""
+    """What one connection carries in a round: a header, then the bytes `begin` to `end` of the payload."""
 
-    __slots__ = ("body", "done", "header", "peer", "socket")
+    __slots__ = ("begin", "body", "done", "end", "header", "peer", "socket")
 
-    def __init__(self, peer: int, over: socket.socket, header: bytes | bytearray, body: memoryview) -> None:
+    def __init__(
+        self,
+        peer: int,
+        over: socket.socket,
+        header: bytes | bytearray,
+        body: memoryview,
+        begin: int,
+        end: int,
+    ) -> None:
         self.peer = peer
         self.socket = over
         self.header = header
         self.body = body
+        self.begin = begin
+        self.end = end
         self.done = 0
 
     def send(self) -> bool:
