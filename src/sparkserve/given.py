@@ -24,6 +24,10 @@ def read_json(path: Path) -> Any:
     if len(found) > MOST:
         raise ValueError(f"more than {MOST >> 20} MiB")
     try:
-        return json.loads(found.decode())
+        return json.loads(found.decode(), parse_constant=_no_number)
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def _no_number(word: str) -> None:
+    raise ValueError(f"{word}, which is no number of JSON")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import unicodedata
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -86,7 +87,18 @@ def print_error(error: SparkserveError, *, as_json: bool) -> None:
         print_json(error.as_dict())
         return
     rest = f" expected {error.expected}, found {error.found} ({error.where}). {error.do}"
-    console.print(Text.assemble((error.id, "bold red"), rest))
+    console.print(Text.assemble((error.id, "bold red"), visible(rest)))
+
+
+def visible(text: str) -> str:
+    """`text` with what would act on a terminal, or turn its lines around, written as Python writes it.
+
+    A name out of a file can have an escape sequence in it, or U+202E.
+    """
+    return "".join(
+        char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf") else ascii(char)[1:-1]
+        for char in text
+    )
 
 
 @contextmanager

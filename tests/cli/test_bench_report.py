@@ -52,8 +52,18 @@ def test_a_result_is_not_replaced_by_its_report(capsys: pytest.CaptureFixture[st
     assert file.read_text() == measured
 
 
+def test_one_file_is_one_arm(capsys: pytest.CaptureFixture[str], file: Path) -> None:
+    link = file.with_name("link.json")
+    link.symlink_to(file)
+    code, _, err = run(capsys, file, link)
+    assert (code, "would be two arms" in err) == (2, True)
+
+
 def test_json(capsys: pytest.CaptureFixture[str], file: Path) -> None:
-    code, out, _ = run(capsys, file, file, "--reference", "all", "--json")
+    other = file.parent / "other" / file.name
+    other.parent.mkdir()
+    other.write_bytes(file.read_bytes())
+    code, out, _ = run(capsys, file, other, "--reference", "all", "--json")
     assert code == 0
     found = json.loads(out)
     assert [arm["name"] for arm in found["arms"]] == ["before 1", "before 2"]

@@ -31,6 +31,7 @@ def test_a_file_is_named_by_gate_and_time_and_never_written_over(tmp_path: Path)
         ("{}", "gate: Field required"),
         (evidence().model_dump_json(by_alias=True).replace("sparkserve.gate/1", "x/1"), "schema: Input"),
         (evidence().model_dump_json(by_alias=True).replace('"seed":7', '"seed":"7"'), "seed: Input should"),
+        ('{"seconds": NaN}', "NaN, which is no number"),
     ],
 )
 def test_a_file_that_is_no_evidence_is_refused(text: str, words: str, tmp_path: Path) -> None:

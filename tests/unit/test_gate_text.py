@@ -126,3 +126,12 @@ def test_tokens_that_stand_still_are_found(dice: random.Random) -> None:
         span = unit * (-(-text.TOKEN_SPAN // len(unit)))
         assert text.degenerate([*words[:place], *span, *words[place:]]) is not None
         assert text.degenerate([*words[:place], *span[: text.TOKEN_SPAN - 1], "?", *words[place:]]) is None
+
+
+def test_text_that_was_read_in_another_encoding_is_found(dice: random.Random) -> None:
+    honest = "„Größe“, «déjà vu», l’été… 20 °C, IRMÃ”, Ærø, Straße” und É“"
+    wrong = "".join(char.encode().decode("cp1252") for char in dice.sample("éèüöäß°§’“", 4))
+    for _ in range(20):
+        question, answer = english(dice, 10), english(dice)
+        assert text.salad(question, f"{answer} {honest}") is None
+        assert text.salad(question, insert(dice, f"{answer} {honest}", [wrong])) is not None

@@ -29,6 +29,13 @@ def test_an_error_is_printed_as_it_is(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr() == ("", f"FLEET.OPTION expected {ODD}, found 1 {ODD} (2 {ODD}). 3 {ODD}\n")
 
 
+def test_a_name_in_an_error_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    found = "model \x1b[31mred\u202eder\x9b1m\nsecond line, größer 明"
+    print_error(SparkserveError("FLEET.OPTION", expected="a", found=found, where="b", do="c"), as_json=False)
+    said = capsys.readouterr().err
+    assert "model \\x1b[31mred\\u202eder\\x9b1m\nsecond line, größer 明" in said
+
+
 def test_a_line_and_a_table_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     console.print(ODD)
     print_table(("setting", "value"), [("environment", ODD)])

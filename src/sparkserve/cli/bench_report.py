@@ -79,6 +79,8 @@ def command(files: tuple[Path, ...], names: tuple[str, ...], output: Path | None
 
     if output is not None and output.exists() and any(output.samefile(file) for file in files):
         raise click.BadParameter(f"{output} is a result that it would replace", param_hint=["--output"])
+    if len({file.resolve() for file in files}) < len(files):
+        raise click.BadParameter("one file twice would be two arms", param_hint=["RESULT.json..."])
     write = _writer(output) if output else None
     if "all" in names:
         names = tuple(references.known())

@@ -5,6 +5,7 @@ Limits are those of owners who scan their engines with them (docs/gates.md has t
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import Counter
 from functools import cache
@@ -21,6 +22,8 @@ WORDS = 4  # with letters, in a unit that no honest answer repeats
 RUN = 8  # times one token
 TOKEN_PERIODS, TOKEN_TIMES, TOKEN_SPAN = range(2, 17), 4, 48
 
+# A word of capitals in Portuguese may end in Ã, before a quotation mark: those are not among them.
+_MISREAD = re.compile("Ã[\u00a0-¿ƒŠŒŽšœž]|Â[\u00a0-¿]|â€[\u00a0-¿™œ“”\u02dc¦]")
 _EAST = frozenset({"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"})
 _BROKEN = frozenset({"Cc", "Co", "Cn", "Cs"})
 
@@ -62,10 +65,15 @@ def salad(prompt: str, answer: str) -> str | None:
     if 2 * said["GREEK"] <= said.total():
         asked.add("GREEK")
     foreign = {name: count for name, count in said.items() if name not in asked}
-    broken = sum(char == "\ufffd" or _is_broken(char) for char in answer)
+    broken = sum(char == "\ufffd" or _is_broken(char) for char in answer) + len(misread(answer))
     if sum(foreign.values()) >= FOREIGN:
         return "letters of " + ", ".join(f"{name} ({count})" for name, count in sorted(foreign.items()))
     return f"{broken} characters that are none" if broken >= BROKEN else None
+
+
+def misread(answer: str) -> list[str]:
+    """What UTF-8 looks like that was read as Windows-1252: "Ã©" for "é", "â€™" for an apostrophe."""
+    return _MISREAD.findall(answer)
 
 
 def wordless(answer: str) -> bool:
