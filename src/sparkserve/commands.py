@@ -249,3 +249,12 @@ def stop_units(*units: str) -> Command:
     known = 'systemctl cat "$unit" >/dev/null 2>&1'
     script = f'for unit; do {known} || continue; systemctl stop "$unit" || exit; done'
     return Command(("sh", "-c", script, "stop", *units), Safety.STOPS_SERVING, 120.0)
+
+
+def deploy_member(program: str, verb: str, *words: str) -> Command:
+    """Ask or tell a node about its deployment; JSON, also of an error.
+
+    `program` is a closure's bin/sparkserve: the target's while a deployment is open. `look` only reads.
+    """
+    safety = Safety.READS_HOSTS if verb == "look" else Safety.CHANGES_HOSTS
+    return Command((program, "deploy", "member", verb, *words, "--json"), safety, 60.0)

@@ -56,6 +56,16 @@ EXIT_CODES: dict[str, int] = {
     "BENCH.MEMORY": 82,
     "BENCH.REGRESSION": 83,
     "BENCH.REQUEST": 84,
+    "DEPLOY.PLAN": 90,
+    "DEPLOY.LEASE": 91,
+    "DEPLOY.FENCED": 92,
+    "DEPLOY.JOURNAL": 93,
+    "DEPLOY.HEAD": 94,
+    "DEPLOY.UNDONE": 95,
+    "DEPLOY.OPEN": 96,
+    "DEPLOY.BASE": 97,
+    "VERIFY.DRIFT": 98,
+    "DEPLOY.NOTHING": 99,
 }
 
 

@@ -90,7 +90,7 @@ def activate(system: System, closure: Path, *, replace: bool = False) -> bool:
     wants = plan.load(closure / "plan.json")
     with _writing(system):
         change = plan_change(system, closure, wants)
-        identity.check(system, closure, wants, change.record)
+        identity.check(system, closure, wants.node.name, change.record)
         if change.foreign and not replace:
             raise _foreign(system, change)
         _go(system, change)
@@ -129,7 +129,7 @@ def dry_run(system: System, closure: Path | None) -> dict[str, Any]:
     wants = plan.load(closure / "plan.json") if closure else None
     change = plan_change(system, closure, wants)
     if closure and wants:
-        identity.check(system, closure, wants, change.record)
+        identity.check(system, closure, wants.node.name, change.record)
     return preview.preview(system, change)
 
 

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
 
     from sparkserve.host.record import Record
     from sparkserve.host.system import System
-    from sparkserve.plan import Plan
 
 
-def check(system: System, closure: Path, plan: Plan, record: Record) -> None:
-    """Raise `NODE.CLOSURE` unless `closure` is for this node, by host name and by what it took before."""
-    node = plan.node.name
+def check(system: System, closure: Path, node: str, record: Record) -> None:
+    """Raise `NODE.CLOSURE` unless `closure`, which is for `node`, is for this one.
+
+    By its host name, and by what it took before.
+    """
     # DGX OS may have a domain in it.
     name = system.name.partition(".")[0]
     if record.node is not None and record.node != node:

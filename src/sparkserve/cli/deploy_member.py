@@ -1,0 +1,100 @@
+"""`sparkserve deploy member`: what a deployer runs on the nodes. cli/commands/deploy.py attaches `group`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkserve.cli import options
+
+if TYPE_CHECKING:
+    from sparkserve.deploy.state import Outcome, State
+
+_id = click.argument("id")
+_epoch = click.argument("epoch", type=click.IntRange(1))
+
+
+@click.group("member", hidden=True)
+def group() -> None:
+    """This node's side of a deployment; JSON."""
+
+
+@group.command(epilog="Example: sparkserve deploy member look")
+@options.as_json
+def look(as_json: bool) -> None:
+    """Print the open deployment, and those that have ended."""
+    from sparkserve.deploy.member import Member
+
+    _print(Member().look())
+
+
+@group.command(epilog='Example: sparkserve deploy member begin "$(cat plan.json)" me')
+@click.argument("plan")
+@click.argument("deployer")
+@options.as_json
+def begin(plan: str, deployer: str, as_json: bool) -> None:
+    """Lease this node to DEPLOYER for PLAN (JSON), and hold its target."""
+    from pydantic import ValidationError
+
+    from sparkserve.deploy.member import Member
+    from sparkserve.deploy.plan import DeployPlan
+
+    try:
+        parsed = DeployPlan.model_validate_json(plan)
+    except ValidationError as error:
+        raise click.UsageError(f"PLAN: {' '.join(str(error).split())[:300]}") from None
+    _print(Member().begin(parsed, deployer))
+
+
+@group.command(epilog="Example: sparkserve deploy member take 0123456789ab 1 me")
+@_id
+@_epoch
+@click.argument("deployer")
+@options.as_json
+def take(id: str, epoch: int, deployer: str, as_json: bool) -> None:
+    """Go on with the open deployment ID at EPOCH in place of whoever has it."""
+    from sparkserve.deploy.member import Member
+
+    _print(Member().take(id, epoch, deployer))
+
+
+@group.command(epilog="Example: sparkserve deploy member note 0123456789ab 1 activated")
+@_id
+@_epoch
+@click.argument("step")
+@options.as_json
+def note(id: str, epoch: int, step: str, as_json: bool) -> None:
+    """Write down STEP."""
+    from sparkserve.deploy.member import Member
+
+    _print(Member().note(id, epoch, step))
+
+
+@group.command(epilog="Example: sparkserve deploy member decide 0123456789ab 1 keep")
+@_id
+@_epoch
+@click.argument("outcome", type=click.Choice(["keep", "undo"]))
+@options.as_json
+def decide(id: str, epoch: int, outcome: Outcome, as_json: bool) -> None:
+    """Write down how the deployment ends."""
+    from sparkserve.deploy.member import Member
+
+    _print(Member().decide(id, epoch, outcome))
+
+
+@group.command(epilog="Example: sparkserve deploy member end 0123456789ab 1")
+@_id
+@_epoch
+@options.as_json
+def end(id: str, epoch: int, as_json: bool) -> None:
+    """Give the lease back, as it was decided."""
+    from sparkserve.deploy.member import Member
+
+    _print(Member().end(id, epoch))
+
+
+def _print(state: State) -> None:
+    from sparkserve.output import print_json
+
+    print_json(state.model_dump(mode="json", by_alias=True))
