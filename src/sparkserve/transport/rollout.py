@@ -20,7 +20,7 @@ from sparkserve.runner import check, failed
 from sparkserve.transport.deliver import parallel, switch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from sparkserve.commands import Command
@@ -40,36 +40,61 @@ def put_into_effect(runner: Runner, closures: Mapping[str, Path]) -> bool:
     A running group is drained and stopped when a closure changes, and left alone when only a unit is to be
     started. Raises as `run` of the runner.
     """
-    head = next(iter(closures))
-    units = {node: [RANK, FRONT] if node == head else [RANK] for node in closures}
-    missing: dict[str, list[str] | None] = {}
-
-    def look(node: str) -> None:
-        missing[node] = _missing(runner, node, closures[node], units[node])
-
-    parallel(runner, closures, look)
+    missing = lacking(runner, closures)
     if not any(found is None or found for found in missing.values()):
         return False
     with phase("Activate the closure on all nodes") as detail:
         if None in missing.values():
             detail("stopping the group")
             stop(runner, closures)
-            workers_first = [*list(closures)[1:], head]
-            unready = {}
-            for node in workers_first:
-                detail(node)
-                if not _activate(runner, node, closures[node]):
-                    unready[node] = closures[node]
-            if unready:
-                detail(f"rebooting {', '.join(unready)}")
-                parallel(runner, unready, lambda node: _reboot(runner, node, unready[node]))
+            activate_all(runner, closures, detail)
             # Only now: what differs from its plan is activated again by the next `up`.
-            for node in workers_first:
+            for node in workers_first(closures):
                 switch(runner, node, closures[node])
-            missing = dict(units)
-        absent = {node: found for node, found in missing.items() if found}
-        parallel(runner, absent, lambda node: check(runner, node, commands.start_units(*absent[node])))
+            start_units(runner, units(closures))
+        else:
+            start_units(runner, {node: found for node, found in missing.items() if found})
     return True
+
+
+def units(nodes: Iterable[str]) -> dict[str, list[str]]:
+    """The units that serve on each of `nodes`, the head first."""
+    return {node: [RANK] if place else [RANK, FRONT] for place, node in enumerate(nodes)}
+
+
+def workers_first(nodes: Iterable[str]) -> list[str]:
+    """The order in which `nodes`, the head first, change."""
+    head, *workers = nodes
+    return [*workers, head]
+
+
+def lacking(runner: Runner, closures: Mapping[str, Path]) -> dict[str, list[str] | None]:
+    """The units of each node that do not run; None where they are not those of its closure."""
+    found: dict[str, list[str] | None] = {}
+    wanted = units(closures)
+
+    def look(node: str) -> None:
+        found[node] = _missing(runner, node, closures[node], wanted[node])
+
+    parallel(runner, closures, look)
+    return found
+
+
+def activate_all(runner: Runner, closures: Mapping[str, Path], say: Callable[[str], None]) -> None:
+    """Activate each node's closure, workers first, with the group stopped; reboot those that need it."""
+    unready = {}
+    for node in workers_first(closures):
+        say(node)
+        if not _activate(runner, node, closures[node]):
+            unready[node] = closures[node]
+    if unready:
+        say(f"rebooting {', '.join(unready)}")
+        parallel(runner, unready, lambda node: _reboot(runner, node, unready[node]))
+
+
+def start_units(runner: Runner, wanted: Mapping[str, list[str]]) -> None:
+    """Start the `wanted` units of all nodes at once."""
+    parallel(runner, wanted, lambda node: check(runner, node, commands.start_units(*wanted[node])))
 
 
 def _activate(runner: Runner, node: str, closure: Path) -> bool:
