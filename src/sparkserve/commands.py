@@ -257,4 +257,4 @@ def deploy_member(program: str, verb: str, *words: str) -> Command:
     `program` is a closure's bin/sparkserve: the target's while a deployment is open. `look` only reads.
     """
     safety = Safety.READS_HOSTS if verb == "look" else Safety.CHANGES_HOSTS
-    return Command((program, "deploy", "member", verb, *words, "--json"), safety, 60.0)
+    return Command((program, "deploy", "member", verb, "--json", "--", *words), safety, 60.0)

@@ -58,10 +58,13 @@ class Journal:
     def append(self, kind: str, **data: Any) -> None:
         """Add a record, and return when it is on the disk.
 
-        Raises `HOST.DISK` for a full disk, and `OSError`; the journal is then as before.
+        Raises `HOST.DISK` for a full disk, and `OSError`; the journal is then as before. Raises
+        `DEPLOY.FENCED` when another process has added to it since it was read.
         """
         record = Record(kind=kind, data=data)
         line = _line(record)
+        if self.records:
+            self._check_whole()
         try:
             self._write(line)
         except OSError as error:
@@ -87,6 +90,18 @@ class Journal:
         files.sync(self.path)
         if not self.records:
             files.sync(folder)
+
+    def _check_whole(self) -> None:
+        """Raise `DEPLOY.FENCED` when the file has more lines than we know: cutting would lose them."""
+        records, size = _read(self.path)
+        if size != self._size:
+            raise SparkserveError(
+                "DEPLOY.FENCED",
+                expected=f"{len(self.records)} records, as it was read",
+                found=f"{len(records)}",
+                where=str(self.path),
+                do="Another process goes on with this deployment: leave it to that one.",
+            )
 
     def _take_back(self) -> None:
         if not self.records:

@@ -8,7 +8,6 @@ take, which makes a late one refused.
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import secrets
@@ -31,7 +30,8 @@ if TYPE_CHECKING:
 
 def deployer() -> str:
     """Who this process is for the nodes: no two have the same."""
-    return f"{getpass.getuser()}@{socket.gethostname()} (process {os.getpid()}, {secrets.token_hex(4)})"
+    user = os.environ.get("SUDO_USER") or os.environ.get("USER") or f"uid {os.getuid()}"
+    return f"{user}@{socket.gethostname()} (process {os.getpid()}, {secrets.token_hex(4)})"
 
 
 def look(runner: Runner, node: str, program: str) -> State:
