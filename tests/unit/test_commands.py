@@ -42,6 +42,10 @@ LINES = [
     (commands.current(), 1, "readlink -e /nix/var/nix/profiles/sparkserve"),
     (commands.activate(P), 2, f"{P}/bin/activate"),
     (commands.reboot(), 3, "systemctl reboot"),
+    (commands.deploy_member(f"{P}/bin/sparkserve", "look"), 1,
+     f"{P}/bin/sparkserve deploy member look --json --"),
+    (commands.deploy_member(f"{P}/bin/sparkserve", "note", "0123456789ab", "2", "it's activated"), 2,
+     f"{P}/bin/sparkserve deploy member note --json -- 0123456789ab 2 'it'\"'\"'s activated'"),
     (commands.boot_id(), 1, "cat /proc/sys/kernel/random/boot_id"),
     (commands.copy_closure("spark-1", P), 2, f"nix copy --to ssh://spark-1 {P}"),
     (commands.ask_group("status"), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank ask "
