@@ -3,7 +3,7 @@
     sudo python tests/host/bench_fleet.py FOLDER [--boots N] [--samples N] [--tokens N]
 
 Works on a copy of this checkout in FOLDER, with a port and a network of its own. Three arms, `a`, `again`
-and `slow`; each boot of the group belongs to one, and their order is drawn. In `slow` all ranks are stopped
+and `slow`; each boot of the group belongs to one, and their order is drawn. In `slow` all nodes are frozen
 for 5 % of the time that they run, which no counter of the engine can see. Results go to
 docs/results/bench-fleet.json. Needs root and Nix, a machine that does nothing else, and everything committed.
 """
@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import random
-import signal
 import sys
 import threading
 import time
@@ -27,12 +26,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "src"))
 import engine_copy
 from measure_group import machine
 
-from sparkserve.engine import procfs
-from sparkserve.local import members, triangle
-from sparkserve.local import names as naming
+from sparkserve.local import faults, triangle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from sparkserve.local.record import Fleet
 
 FLEET = "local-triangle"
 NETWORK = "10.79.64"
@@ -42,34 +41,23 @@ STOP_S = 0.02
 RESULT = Path(__file__).parents[2] / "docs/results/bench-fleet.json"
 
 
-def ranks() -> list[procfs.Process]:
-    """The process of each rank that computes."""
-    fleet = triangle.load(FLEET)
-    pids = [
-        process.pid
-        for node in fleet.nodes
-        for process in members.of_netns(naming.NETNS / fleet.names.netns(node))
-    ]
-    stats = ((pid, procfs.look(pid)) for pid in pids)
-    found = [procfs.Process(pid, s.start) for pid, s in stats if s and s.name.startswith("sglang::sched")]
-    assert len(found) == len(fleet.nodes), found
-    return found
-
-
 @contextmanager
-def slowed(processes: list[procfs.Process]) -> Iterator[dict[str, float]]:
-    """Stop `processes` together for STOP_S, as often as makes a step DELAY longer. Yields what came of it."""
+def slowed(fleet: Fleet) -> Iterator[dict[str, float]]:
+    """Freeze the nodes for STOP_S, as often as makes a step DELAY longer. Yields what came of it.
+
+    Not by signals: a supervisor that sees an engine's process stopped ends the boot.
+    """
     over, spent = threading.Event(), {"stopped_s": 0.0, "running_s": 0.0}
 
     def turns() -> None:
         last = time.monotonic()
         while not over.wait(STOP_S / DELAY):
             begin = time.monotonic()
-            for process in processes:
-                process.send(signal.SIGSTOP)
+            for node in fleet.nodes:
+                faults.freeze(fleet, node)
             time.sleep(STOP_S)
-            for process in processes:
-                process.send(signal.SIGCONT)
+            for node in fleet.nodes:
+                faults.thaw(fleet, node)
             end = time.monotonic()
             spent["running_s"] += begin - last
             spent["stopped_s"] += end - begin
@@ -94,7 +82,7 @@ def boot(made: engine_copy.Copy, arm: str, options: argparse.Namespace, seed: in
             code, _ = made.run("bench", "decode", "--fleet", FLEET, *words)
             spent = {}
         else:
-            with slowed(ranks()) as spent:
+            with slowed(triangle.load(FLEET)) as spent:
                 code, _ = made.run("bench", "decode", "--fleet", FLEET, *words)
         assert code == 0, code
         return spent
