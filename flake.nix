@@ -25,5 +25,6 @@
       apps.${system}.default = { type = "app"; program = "${sealed.packages.sparkserve}/bin/sparkserve"; };
       nixosModules.default = import ./modules;
       lib.fleets = sealed.fleets;
+      inherit (sealed) deploy;
     };
 }

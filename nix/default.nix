@@ -36,6 +36,7 @@ let
     closure = call ./closure.nix;
     host = call ./host.nix;
     inherit (call ./hosts.nix) hosts images;
+    deploy = call ./deploy-rs.nix;
     devCheck = call ./dev-check.nix;
     engineCheck = call ./engine-check.nix;
     fleets = import ./fleet.nix { inherit (scope) lib; hosts = ../hosts; modules = ../modules; };

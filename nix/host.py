@@ -24,12 +24,20 @@ for name, text in texts.items():
 (out / "bin/sparkserve").symlink_to(Path(os.environ["sparkserve"]) / "bin/sparkserve")
 if os.environ["guard"]:
     (out / "bin/guard").symlink_to(os.environ["guard"])
+# People and `sparkserve` activate by those in bin/, deploy-rs by the others: it looks for them at the top.
+PROGRAMS = {
+    "bin/activate": ("host.activate", '"activate"'),
+    "bin/deactivate": ("host.activate", '"deactivate"'),
+    "deploy-rs-activate": ("deployrs.script", ""),
+    "activate-rs": ("deployrs.activate", ""),
+}
 if any(host[name] for name in ("units", "files", "mask", "default_target", "sysctls", "kernel_args")):
-    for name in ("activate", "deactivate"):
-        program = out / "bin" / name
+    for name, (module, word) in PROGRAMS.items():
+        program = out / name
+        arguments = ", ".join(filter(None, [f'"{out}"', word]))
         program.write_text(
             f"#!{os.environ['sparkserve']}/bin/python3 -I\n"
-            "from sparkserve.host.activate import main\n\n"
-            f'main("{out}", "{name}")\n'
+            f"from sparkserve.{module} import main\n\n"
+            f"main({arguments})\n"
         )
         program.chmod(0o755)

@@ -60,12 +60,12 @@ def check(system: System, plan: DeployPlan) -> None:
     """
     part, now, known = planned(system, plan), current(system), record.load(system)
     if now is not None:
-        _ours(system, now.path, known)
+        ours(system, now.path, known)
     if now != part.base:
         raise _other(system, _words(part.base), now, _CHANGED)
     if known.closure not in (None, now and now.path):
         raise _other(system, f"{known.closure}, which is in effect", now, _BY_HAND)
-    _ours(system, part.target, known)
+    ours(system, part.target, known)
 
 
 def after(system: System, plan: DeployPlan, outcome: Outcome) -> Base | None:
@@ -78,7 +78,8 @@ def after(system: System, plan: DeployPlan, outcome: Outcome) -> Base | None:
     return now
 
 
-def _ours(system: System, closure: str, known: record.Record) -> None:
+def ours(system: System, closure: str, known: record.Record) -> None:
+    """Raise `NODE.CLOSURE` unless `closure` is there and this node's."""
     path = system.at(closure)
     try:
         node = json.loads((path / "plan.json").read_bytes())["node"]["name"]

@@ -204,7 +204,7 @@ class Member:
             expected="one command at a time for the node's deployment",
             found=f"another one that has not ended for {LOCK_S:.0f} s",
             where=self.system.name,
-            do="Look for it on the node: ps ax | grep 'deploy member'",
+            do="Look for it on the node: ps ax | grep -e 'deploy member' -e activate-rs",
         )
 
     def _fenced(self, expected: str, found: str) -> SparkserveError:

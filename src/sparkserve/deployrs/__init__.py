@@ -1,0 +1,1 @@
+"""What deploy-rs calls on a node, in our own words: docs/deploy-rs.md."""
