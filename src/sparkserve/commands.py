@@ -161,6 +161,12 @@ def generations() -> Command:
     return reads("sh", "-c", script, "generations", PROFILE)
 
 
+def read_closure(path: str) -> Command:
+    """What the host closure `path` says of itself: plan.json, closure.json and pins.json, a NUL after each."""
+    script = 'for name in plan closure pins; do cat "$1/$name.json" 2>/dev/null; printf "\\0"; done'
+    return reads("sh", "-c", script, "read", path)
+
+
 def activate(path: str) -> Command:
     """Put the host closure `path` into effect on the node, and verify it."""
     return changes(f"{path}/bin/activate", timeout_s=180)

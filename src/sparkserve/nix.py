@@ -56,14 +56,16 @@ def environment(safe_directory: str | None = None) -> dict[str, str]:
     }
 
 
-def eval_json(attribute: str, apply: str | None = None) -> Any:
+def eval_json(attribute: str, apply: str | None = None, commit: str = "") -> Any:
     """Evaluate a flake attribute (for instance `lib.fleets.local-single.plans`) to a Python value.
+
+    It is that of the checkout as it is, or of one of its commits.
 
     As for `nix build`, `packages.<system>` and `legacyPackages.<system>` may be left out in front. `apply` is
     a Nix function that the value goes through. Raises the error that our Nix code threw, else `NIX.EVAL`.
     """
     argv = ["nix", "eval", "--json", *(["--apply", apply] if apply else [])]
-    out, err, code = run([*argv, f"{flake()}#{attribute}"])
+    out, err, code = run([*argv, f"{flake(commit)}#{attribute}"])
     if code != 0:
         raise error(err, "NIX.EVAL", attribute)
     return json.loads(out)
@@ -144,9 +146,13 @@ def _output(argv: list[str]) -> str:
     return out
 
 
-def flake() -> str:
-    """The checkout's URL for Nix. Without `shallow` a `git clone --depth 1` is refused."""
-    return f"git+file://{quote(str(checkout.root()))}?shallow=1"
+def flake(commit: str = "") -> str:
+    """The checkout's URL for Nix, as it is or at a commit.
+
+    Without `shallow` a `git clone --depth 1` is refused, and without `allRefs` a commit of another branch.
+    """
+    at = f"&allRefs=1&rev={commit}" if commit else ""
+    return f"git+file://{quote(str(checkout.root()))}?shallow=1{at}"
 
 
 def run(argv: Sequence[str], on_line: Callable[[str], None] | None = None) -> tuple[str, str, int]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from rich.tree import Tree
+
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
@@ -75,9 +77,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*row)
+    _to_stdout(table)
+
+
+def print_tree(tree: Tree) -> None:
+    """Print a tree of rich to stdout, with colours on a terminal."""
+    _to_stdout(tree)
+
+
+def _to_stdout(what: Table | Tree) -> None:
     printer = _plain(width=None if sys.stdout.isatty() else 10_000)
     with printer.capture() as text:
-        printer.print(table)
+        printer.print(what)
     sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())
 
 

@@ -60,7 +60,7 @@ def untracked(name: str) -> list[str]:
     """
     folder = f"hosts/{name}"
     argv = ["git", "ls-files", "--others", "--exclude-standard", "-z", "--", folder]
-    return [path for path in _git(argv).split("\0") if path]
+    return [path for path in git(argv).split("\0") if path]
 
 
 def track(path: Path) -> None:
@@ -69,7 +69,7 @@ def track(path: Path) -> None:
     Under sudo as the checkout's owner, who could not add objects beside those that root has added.
     """
     owner = checkout.root().stat() if os.geteuid() == 0 else None
-    _git(["git", "add", "--intent-to-add", "--", str(path)], owner)
+    git(["git", "add", "--intent-to-add", "--", str(path)], owner)
 
 
 def require_tracked(name: str) -> None:
@@ -85,7 +85,8 @@ def require_tracked(name: str) -> None:
         )
 
 
-def _git(argv: list[str], owner: os.stat_result | None = None) -> str:
+def git(argv: list[str], owner: os.stat_result | None = None) -> str:
+    """What a command of git says in the checkout, as the user `owner`. Raises `HOST.SYSTEM` when it fails."""
     root = checkout.root()
     # Another user may not look into root's home.
     env = nix.environment() | ({"HOME": str(root)} if owner else {})

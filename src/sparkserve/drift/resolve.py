@@ -1,0 +1,47 @@
+"""What the words A and B of `sparkserve diff` name."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from sparkserve import commands
+from sparkserve.drift import revisions, sides
+from sparkserve.errors import SparkserveError
+from sparkserve.local import several, triangle
+
+_NUMBER = 6  # digits of a generation's number at most: seven may be a commit
+
+
+def resolve(word: str, fleet: str, node: str | None = None) -> sides.Side:
+    """The side that `word` names: a host closure's folder, a generation of a node, a commit, or `.`.
+
+    Generations are those of `node` of the laptop fleet `fleet`, its head unless named, else of this machine.
+    Raises `CLI.USAGE` for a word that names nothing, else what reading or evaluating it raises.
+    """
+    folder = Path(word)
+    if (folder / "plan.json").is_file():
+        return sides.of_folder(folder.resolve())
+    if word == revisions.HERE:
+        return revisions.of_here(fleet)
+    if word.isdecimal() and len(word) <= _NUMBER:
+        return _generation(int(word), fleet, node)
+    if (found := revisions.of_commit(word, fleet)) is not None:
+        return found
+    raise SparkserveError(
+        "CLI.USAGE",
+        expected="a host closure's folder, the number of a generation, a commit, or . for this checkout",
+        found=word,
+        where="sparkserve diff",
+        do="./sparkserve generations and git log have them; a host closure has a plan.json in it.",
+    )
+
+
+def _generation(number: int, fleet: str, node: str | None) -> sides.Side:
+    here = Path(f"{commands.PROFILE}-{number}-link")
+    if here.is_dir():
+        return sides.of_folder(here.resolve())
+    there = triangle.load(fleet)
+    name = there.plan(node).node.name if node else there.nodes[0]
+    with closing(several.connect(there)) as runner:
+        return sides.of_generation(runner, name, number)
