@@ -162,7 +162,7 @@ def generations() -> Command:
 
 
 def read_closure(path: str) -> Command:
-    """What the host closure `path` says of itself: plan.json, closure.json and pins.json, a NUL after each."""
+    """What the host closure `path` says of itself: its plan, closure and pins in JSON, a NUL after each."""
     script = 'for name in plan closure pins; do cat "$1/$name.json" 2>/dev/null; printf "\\0"; done'
     return reads("sh", "-c", script, "read", path)
 

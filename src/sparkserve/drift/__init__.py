@@ -1,1 +1,1 @@
-"""What changed: between two closures (`diff`), and on nodes since their closure came into effect (`verify`)."""
+"""What is different: between two closures (`diff`), and on nodes from what their closure says (`verify`)."""

@@ -1,7 +1,7 @@
 """What differs between two JSON values, told by places that have names. Pure.
 
-Elements of lists go by what they are called: a flag, a node's name, an interface. So one more at the front is one
-more, and not a change of all that follow.
+Elements of lists go by what they are called: a flag, a node's name, an interface. So one more at the front is
+one more, and not a change of all that follow.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 def changes(before: Any, after: Any, path: tuple[str, ...] = ()) -> Iterator[Change]:
-    """What differs, each at the deepest place that both sides have; nothing exactly when both are the same.
+    """What differs, at the deepest places that both sides have; nothing exactly when both are the same.
 
     A list that has only another order differs at the place `ORDER` in it, whose values are the names in order.
     """

@@ -1,4 +1,4 @@
-"""Two sides of `diff` compared: each change once, with the section it belongs to and the nodes it is of. Pure."""
+"""Two sides of `diff` compared: each change once, with its section and the nodes that it is of. Pure."""
 
 from __future__ import annotations
 

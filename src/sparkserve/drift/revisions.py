@@ -42,7 +42,7 @@ def of_here(fleet: str) -> Side:
 
 
 def modules(a: Side, b: Side, fleet: str) -> list[Change]:
-    """The files of modules, and of the fleet, that are others in `b`; none unless both are of this checkout."""
+    """The files of modules and of the fleet that are others in `b`; none unless both are of this checkout."""
     if a.commit is None or b.commit is None or a.commit == b.commit:
         return []
     commits = [commit for commit in (a.commit, b.commit) if commit]

@@ -1,4 +1,4 @@
-"""The sides that `diff` compares: host closures and generations of a node. Those of a checkout: revisions.py."""
+"""What `diff` compares: host closures and generations of a node. States of a checkout: revisions.py."""
 
 from __future__ import annotations
 

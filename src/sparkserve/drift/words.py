@@ -12,7 +12,7 @@ PROGRAM = "the program"
 
 
 def by_flag(words: Sequence[str]) -> dict[str, str]:
-    """Arguments by flag: `--tp-size 3` is {"--tp-size": "3"}, and what stands before all flags is `PROGRAM`'s.
+    """Arguments by flag: `--tp-size 3` is {"--tp-size": "3"}, and what is before all flags is `PROGRAM`'s.
 
     Words are as a shell takes them. A flag that comes again has those of each place, with itself between.
     """
