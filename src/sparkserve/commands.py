@@ -221,6 +221,13 @@ def check_fabric() -> Command:
     return reads(f"{PROFILE}/bin/sparkserve", *words, timeout_s=60)
 
 
+def drift(*, live: bool, deep: bool) -> Command:
+    """How the node is beside its closure; JSON. `live` with its engine, `deep` with every byte read."""
+    words = [*(["--live"] if live else []), *(["--deep"] if deep else [])]
+    timeout_s = 3600 if deep else 90
+    return reads(f"{PROFILE}/bin/sparkserve", "rank", "drift", PROFILE, *words, timeout_s=timeout_s)
+
+
 def boot_log(lines: int, *, follow: bool = False, after: str = "") -> Command:
     """The last lines of the newest boot's log, or what comes after a place; JSON lines.
 

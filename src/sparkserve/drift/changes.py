@@ -36,9 +36,9 @@ class Change(NamedTuple):
 
 
 def changes(before: Any, after: Any, path: tuple[str, ...] = ()) -> Iterator[Change]:
-    """What differs, at the deepest places that both sides have; nothing exactly when both are the same.
+    """What differs, at the deepest places that both sides have; nothing exactly when they are the same.
 
-    A list that has only another order differs at the place `ORDER` in it, whose values are the names in order.
+    A list that has only another order differs at the place `ORDER` in it, whose values are its names.
     """
     if _text(before) == _text(after):
         return

@@ -17,7 +17,7 @@ from sparkserve.engine import chat
 from sparkserve.front import state as files
 from sparkserve.group import memory, phases, protocol
 from sparkserve.group.boot import Boot, Over
-from sparkserve.group.launch import LOOPBACK, parts
+from sparkserve.group.launch import LOOPBACK, meeting_port, parts
 from sparkserve.group.members import Members
 from sparkserve.group.report import FrontWatch, status
 from sparkserve.output import console
@@ -121,8 +121,7 @@ class Controller:
         """One boot from its preflight to its end."""
         number = self.memory.number + 1
         self._remember(self.memory.model_copy(update={"number": number}))
-        first, last = self._group.rendezvous_ports
-        port = first + number % (last - first + 1)
+        port = meeting_port(self.plan, number)
         token = secrets.token_hex(32)
         name = f"{number}-{token[:8]}"
         over = Over("the head's supervisor is stopped")

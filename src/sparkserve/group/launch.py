@@ -54,6 +54,12 @@ def launch(plan: Plan, *, port: int) -> Launch:
     return Launch(tuple(args), env)
 
 
+def meeting_port(plan: Plan, number: int) -> int:
+    """The port of the head where the ranks of boot `number` meet. Boots take turns with them."""
+    first, last = parts(plan)[1].rendezvous_ports
+    return first + number % (last - first + 1)
+
+
 def _links(fabric: Fabric) -> list[Link]:
     """The links as adapters see them: to each peer, whose stripes count over all rails that lead to it."""
     found: list[Link] = []

@@ -25,7 +25,7 @@ def status(system: System) -> dict[str, Any]:
     found: dict[str, Any] = {
         "node": known.node,
         "closure": known.closure,
-        "generation": _generation(system),
+        "generation": generation(system),
         "interrupted": known.pending is not None,
         "edited": [],
         "differences": [],
@@ -51,7 +51,8 @@ def status(system: System) -> dict[str, Any]:
     return found
 
 
-def _generation(system: System) -> int | None:
+def generation(system: System) -> int | None:
+    """The number of the profile's current generation, None without one."""
     there = look(system.at(commands.PROFILE))
     number = re.search(r"-([0-9]+)-link$", there.value) if there and there.kind == "link" else None
     return int(number[1]) if number else None

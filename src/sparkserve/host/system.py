@@ -20,7 +20,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PROGRAM_S = 90.0
 
 
-def _run(*argv: str) -> subprocess.CompletedProcess[str]:
+def _run(*argv: str, timeout_s: float = PROGRAM_S) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": PATH, "LC_ALL": "C"}
     try:
         return subprocess.run(
@@ -30,12 +30,12 @@ def _run(*argv: str) -> subprocess.CompletedProcess[str]:
             text=True,
             check=False,
             env=environment,
-            timeout=PROGRAM_S,
+            timeout=timeout_s,
         )
     except FileNotFoundError:
         return subprocess.CompletedProcess(argv, 127, "", "no such program")
     except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(argv, 124, "", f"no end within {PROGRAM_S:.0f} s")
+        return subprocess.CompletedProcess(argv, 124, "", f"no end within {timeout_s:.0f} s")
 
 
 def _nothing(step: str) -> None:

@@ -48,11 +48,17 @@ def settled(system: System, closure: Path, plan: Plan) -> list[Difference]:
 
 def differences(system: System, closure: Path, plan: Plan) -> Iterator[Difference]:
     """What differs now. Raises `NODE.ACTIVATE` when systemd does not answer."""
-    yield from _sysctls(system, plan.host)
-    yield from _links(system, plan)
-    yield from _units(system, closure, plan.host)
-    yield from _masks(system, plan.host)
-    yield from _kernel(system, plan.host)
+    for _, each in by_part(system, closure, plan):
+        yield each
+
+
+def by_part(system: System, closure: Path, plan: Plan) -> Iterator[tuple[str, Difference]]:
+    """The same, each with what it is a part of: sysctls, links, units or kernel."""
+    yield from (("sysctls", each) for each in _sysctls(system, plan.host))
+    yield from (("links", each) for each in _links(system, plan))
+    yield from (("units", each) for each in _units(system, closure, plan.host))
+    yield from (("units", each) for each in _masks(system, plan.host))
+    yield from (("kernel", each) for each in _kernel(system, plan.host))
 
 
 def _kernel(system: System, host: Host) -> Iterator[Difference]:

@@ -91,6 +91,10 @@ class Engine:
         """See `There.report`."""
         return [status.report(files) for files in self._nodes]
 
+    def runs(self) -> list[Run]:
+        """The starts that are recorded, of engines that run or are dead. Raises `ENGINE.STATE`."""
+        return [run for files in self._nodes if (run := files.load()) is not None]
+
     def serving(self) -> Serving:
         """See `There.serving`."""
         for files in self._nodes:
@@ -101,9 +105,8 @@ class Engine:
 
     def plan(self) -> Plan:
         """See `There.plan`."""
-        for files in self._nodes:
-            if run := files.load():
-                return load_plan(Path(run.closure) / "plan.json")
+        for run in self.runs():
+            return load_plan(Path(run.closure) / "plan.json")
         raise self._no_log("no engine")
 
     def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:

@@ -43,8 +43,8 @@ def _words(_context: click.Context, _parameter: click.Parameter, begun: str) -> 
 
     ./sparkserve diff /nix/store/...-host-home-spark-0 result --json | jq -r '.changes[].name'
 
-A and B are host closures (folders), numbers of generations, commits of this checkout, or . for its files as
-they are now. Commits are compared by the plans of --fleet, the pins that it needs, and the files of its modules;
+A and B are host closures (folders), numbers of generations, commits of this checkout, or . for its files
+as they are now. Commits are compared by the plans of --fleet, its pins, and the files of its modules;
 closures also by the bytes of the engine's root. Exit code: 0, whatever differs."""
 )
 @click.argument("a", metavar="A", shell_complete=_words)

@@ -69,6 +69,20 @@ def look(closure: Path) -> None:
     print_json(looks.look(plan.load(closure / "plan.json")).model_dump(mode="json"))
 
 
+@command.command(epilog="Example: sparkserve rank drift /nix/var/nix/profiles/sparkserve --live")
+@_CLOSURE
+@click.option("--live", is_flag=True, help="Also the engine that runs.")
+@click.option("--deep", is_flag=True, help="Read every file of the closure.")
+def drift(closure: Path, live: bool, deep: bool) -> None:
+    """Print as JSON how this node is beside its host CLOSURE."""
+    from sparkserve.drift import node
+    from sparkserve.host.system import System
+    from sparkserve.output import print_json
+
+    found = node.of_group(System(), closure.resolve(), live=live, deep=deep)
+    print_json(found.model_dump(mode="json", by_alias=True))
+
+
 @command.command(epilog="Example: sparkserve rank log --lines 50 --follow")
 @click.option("-n", "--lines", default=50, type=click.IntRange(0), help="Lines to show first.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines and boots until stdin ends.")
