@@ -1,4 +1,4 @@
-"""A node whose engine runs, in a folder: its files, its systemd, its store, and what /proc shows of the engine."""
+"""A node whose engine runs, in a folder: files, systemd, store, and what /proc shows of the engine."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ RESTORE = (
     'new="/nix/store/.sparkserve-$$" && rm -rf "$new" && nix-store --restore "$new" && '
     'chmod -R a-w "$new" && rm -rf "$1" && mv -T "$new" "$1" && sync -f /nix/store'
 )
+READ = 'for name in plan closure pins; do cat "$1/$name.json" 2>/dev/null; printf "\\0"; done'
 LINES = [
     (commands.hold("incoming", P), 2, f"sh -c '{HOLD}' hold /nix/var/nix/gcroots/sparkserve incoming {P}"),
     (commands.release("incoming"), 2, "rm -f /nix/var/nix/gcroots/sparkserve/incoming"),
@@ -58,6 +59,11 @@ LINES = [
      "--plan /nix/var/nix/profiles/sparkserve/plan.json --json"),
     (commands.look(), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank look "
      "/nix/var/nix/profiles/sparkserve"),
+    (commands.drift(live=True, deep=False), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank drift "
+     "/nix/var/nix/profiles/sparkserve --live"),
+    (commands.drift(live=False, deep=True), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank drift "
+     "/nix/var/nix/profiles/sparkserve --deep"),
+    (commands.read_closure(P), 1, f"sh -c '{READ}' read {P}"),
     (commands.boot_log(50), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --lines 50"),
     (commands.boot_log(50, follow=True, after="7:1234"), 1,
      "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --after 7:1234 --follow"),

@@ -111,7 +111,7 @@ ENVIRONMENT: list[tuple[str, Callable[[Place], object], Rows]] = [
     ),
     (
         "a token",
-        lambda p: p.environment.update(HF_TOKEN="hunter22"),
+        lambda p: p.environment.update({"HF_TOKEN": "hunter22"}),
         [("environment", "HF_TOKEN", "nothing", "***")],
     ),
     (

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Loaded(NamedTuple):
-    """Of all processes of an engine: how many files they have loaded, which of these it made itself in its
-    own folders in memory (kernels that are compiled at run time), and what is not as it is to be."""
+    """What all processes of an engine have loaded, `looked_at` files. `compiled` are those that it made, in
+    folders of its own in memory: kernels are compiled at run time."""
 
-    count: int
+    looked_at: int
     compiled: tuple[str, ...]
     differences: tuple[Difference, ...]
 

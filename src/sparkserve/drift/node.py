@@ -115,7 +115,7 @@ def _running(found: Look, find: Callable[[], Engine | None]) -> None:
         found.note("isolation", len(line.isolation), engines.isolation(engine))
         found.note("mounts", len(line.mounts), engines.mounts(engine))
         loaded = libraries.loaded(engine)
-        found.note("libraries", loaded.count, loaded.differences)
+        found.note("libraries", loaded.looked_at, loaded.differences)
         found.compiled = loaded.compiled
     except (FileNotFoundError, ProcessLookupError):
         found.note("engine", 1, [difference("engine", "it", "running", "it ended meanwhile")])
