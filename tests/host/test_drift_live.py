@@ -48,8 +48,8 @@ def closure(tmp_path: Path) -> Closure:
     )
 
 
-def plan(**engine: object) -> Plan:
-    return engine_values.plan(args=[], **{"env": {"A": "1"}, **engine})
+def plan(value: str = "1", shm_mib: int = 64) -> Plan:
+    return engine_values.plan(args=[], env={"A": value}, shm_mib=shm_mib)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_an_engine_is_as_its_plan_says(run: Run, closure: Closure) -> None:
 
 def test_what_another_plan_would_have_is_seen(run: Run, closure: Closure) -> None:
     other = closure.model_copy(update={"argv": ("/usr/bin/sleep", "700")})
-    found = differences(engines.of_run(plan(env={"A": "2"}, shm_mib=32), other, run))
+    found = differences(engines.of_run(plan("2", shm_mib=32), other, run))
     assert [(each.part, each.what, each.expected, each.found) for each in found] == [
         ("arguments", "the program", "/usr/bin/sleep 700", "/usr/bin/sleep 600"),
         ("environment", "A", "2", "1"),
