@@ -62,6 +62,8 @@ def test_a_failed_activation_goes_back_or_stays_as_asked(world: World, two: tupl
     world.forget()
     assert world.deploy(new, autoRollback=False) == EXIT_CODES["NODE.ACTIVATE"]
     assert world.called == [f"{new}/deploy-rs-activate"]
+    # What has failed was never current.
+    assert world.now() == before
 
 
 def test_it_goes_back_to_what_ran_and_not_to_the_number_below(world: World, two: tuple[str, str]) -> None:
@@ -135,6 +137,14 @@ def test_a_dry_run_changes_nothing_and_makes_revoke_harmless(world: World, two: 
     assert world.deploy(new, "--dry-activate") == OK
     assert world.run(world.target(new).revoke()) == OK
     assert world.now() == stands and world.called == [f"{new}/deploy-rs-activate"]
+    # Also when the last one that was activated is another one.
+    third = world.closure("third")
+    assert world.deploy(third) == OK
+    stands = world.now()
+    for closure in (new, world.closure("fourth")):
+        assert world.deploy(closure, "--dry-activate") == OK
+        assert world.run(world.target(closure).revoke()) == OK
+    assert world.now() == stands
 
 
 def test_revoke_goes_back_once(world: World, two: tuple[str, str]) -> None:
@@ -182,6 +192,20 @@ def test_an_open_deployment_has_the_node(world: World, two: tuple[str, str]) -> 
     assert world.run(world.target(new).revoke()) == EXIT_CODES["DEPLOY.BASE"]
     assert world.now() == before and world.called == []
     assert world.deploy(old) == OK
+
+
+def test_what_a_deployment_has_kept_since_is_what_to_go_back_to(world: World, two: tuple[str, str]) -> None:
+    old, new = two
+    world.codes = {f"{old}/bin/activate": 74}
+    assert world.deploy(new, confirm=False) == OPEN
+    world.codes.clear()
+    open_ = world.node.begin(_plan(new, 2, new), "somebody").open
+    assert open_ is not None
+    world.node.decide(open_.id, open_.epoch, "keep")
+    world.node.end(open_.id, open_.epoch)
+    kept = world.now()
+    assert world.deploy(world.closure("third"), confirm=False) == UNDONE
+    assert world.now() == kept
 
 
 def _plan(base: str, generation: int, target: str) -> DeployPlan:
