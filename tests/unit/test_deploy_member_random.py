@@ -200,7 +200,7 @@ class World:
     def _killed(self, command: Command) -> None:
         """Kill it somewhere, perhaps by a power cut: then it was done, or was not."""
         expected = command.expected(self.model, self.current)
-        where = self.random.randrange(14)
+        where = self.random.randrange(8)
         with self.node.ending_at(where, Killed):
             try:
                 command.do(self.node.member)

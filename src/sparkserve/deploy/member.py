@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 TARGET = f"{commands.HOLDS}/deploy"
 BASE = f"{commands.HOLDS}/deploy-base"
 KEPT = f"{commands.HOLDS}/kept"  # the target of the last deployment that was kept
-LOCK_S = 10.0
+LOCK_S = 30.0  # a busy core may let its holder wait
 _POLL_S = 0.02
 
 
@@ -63,8 +63,8 @@ class Member:
         """What the node knows. Changes nothing."""
         if not self.folder.is_dir():
             return State()
-        with self._locked(fcntl.LOCK_SH):
-            return self._state()
+        with self._locked(fcntl.LOCK_SH) as found:
+            return state(found)
 
     def begin(self, plan: DeployPlan, deployer: str) -> State:
         """Lease the node to `deployer` (another text for each process) for `plan`; hold its target and base.
@@ -72,8 +72,8 @@ class Member:
         Again by the same deployer, whose answer was lost: nothing more happens. Raises `DEPLOY.LEASE` while
         another one is open, else as `current.check`.
         """
-        with self._locked():
-            known = self._state()
+        with self._locked() as found:
+            known = state(found)
             if known.open is not None:
                 if (known.open.id, known.open.deployer) == (plan.id, deployer):
                     return known
@@ -83,33 +83,32 @@ class Member:
             self._hold(TARGET, part.target)
             if part.base is not None:
                 self._hold(BASE, part.base.path)
-            journal = Journal.create(self.folder, plan.id, self.files)
+            found.append(Journal.create(self.folder, plan.id, self.files))
             whole = plan.model_dump(mode="json")
-            journal.append("begun", epoch=known.epoch + 1, plan=whole, deployer=deployer, at=self.now())
-            return self._state()
+            return self._append(found, "begun", epoch=known.epoch + 1, plan=whole, deployer=deployer)
 
     def take(self, id: str, epoch: int, deployer: str) -> State:
         """Go on with an open deployment in place of whoever had it, who is refused from now on."""
-        with self._locked():
-            self._mine(id, epoch)
-            return self._append("taken", epoch=epoch + 1, deployer=deployer)
+        with self._locked() as found:
+            self._mine(state(found), id, epoch)
+            return self._append(found, "taken", epoch=epoch + 1, deployer=deployer)
 
     def note(self, id: str, epoch: int, step: str) -> State:
         """Write down that `step` is about to be done, or is done; no harm when it is noted already."""
-        with self._locked():
-            if step in self._mine(id, epoch).steps:
-                return self._state()
-            return self._append("noted", step=step)
+        with self._locked() as found:
+            if step in self._mine(state(found), id, epoch).steps:
+                return state(found)
+            return self._append(found, "noted", step=step)
 
     def decide(self, id: str, epoch: int, outcome: Outcome) -> State:
         """Write down how the deployment ends. Raises `DEPLOY.FENCED` when the other way was decided."""
-        with self._locked():
-            now = self._mine(id, epoch)
+        with self._locked() as found:
+            now = self._mine(state(found), id, epoch)
             if now.decided is None:
-                return self._append("decided", outcome=outcome)
+                return self._append(found, "decided", outcome=outcome)
             if now.decided != outcome:
                 raise self._fenced(f"the decision {now.decided}, made before", outcome)
-            return self._state()
+            return state(found)
 
     def end(self, id: str, epoch: int) -> State:
         """Give the lease back as it was decided; no harm when it is ended already.
@@ -118,32 +117,32 @@ class Member:
         (keep), or what was before (undo: the base's path; after a first deploy there is no profile), and
         `DEPLOY.OPEN` before the decision.
         """
-        with self._locked():
-            known = self._state()
+        with self._locked() as found:
+            known = state(found)
             last = known.past[-1] if known.past and known.open is None else None
             if last is not None and (last.id, last.epoch) == (id, epoch):
                 self._release()
                 return known
-            now = self._mine(id, epoch)
+            now = self._mine(known, id, epoch)
             if now.decided is None:
                 raise self._undecided(now)
-            found = current.after(self.system, now.plan, now.decided)
+            left = current.after(self.system, now.plan, now.decided)
             if now.decided == "keep":
                 self._hold(KEPT, current.planned(self.system, now.plan).target)
-            ended = self._append("ended", path=found and found.path, generation=found and found.generation)
+            ended = self._append(found, "ended", path=left and left.path, generation=left and left.generation)
             self._release()
             return ended
 
     @contextmanager
-    def _locked(self, how: int = fcntl.LOCK_EX) -> Iterator[None]:
-        """One command at a time changes a node; what the disk refuses becomes an error in words."""
+    def _locked(self, how: int = fcntl.LOCK_EX) -> Iterator[list[Journal]]:
+        """The journals, for one command at a time. What the disk refuses becomes an error in words."""
         folder = self.folder
         try:
             self.files.folder(folder)
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 self._lock(fd, how)
-                yield
+                yield journals(folder, self.files)
             finally:
                 os.close(fd)
         except PermissionError as error:
@@ -163,12 +162,9 @@ class Member:
                     raise self._busy() from None
                 time.sleep(_POLL_S)
 
-    def _state(self) -> State:
-        return state(journals(self.folder, self.files))
-
-    def _mine(self, id: str, epoch: int) -> Deployment:
+    def _mine(self, known: State, id: str, epoch: int) -> Deployment:
         """The open deployment. Raises `DEPLOY.FENCED` unless it is `id` at `epoch`."""
-        now = self._state().open
+        now = known.open
         if now is None:
             raise self._fenced("no open deployment", f"{id} at epoch {epoch}")
         if (now.id, now.epoch) != (id, epoch):
@@ -176,8 +172,7 @@ class Member:
             raise self._fenced(expected, f"{id} at epoch {epoch}")
         return now
 
-    def _append(self, kind: str, **data: object) -> State:
-        found = journals(self.folder, self.files)
+    def _append(self, found: list[Journal], kind: str, **data: object) -> State:
         found[-1].append(kind, **data, at=self.now())
         return state(found)
 
