@@ -29,8 +29,8 @@ let
     "--swa-prefix-tails" "--swa-full-tokens-ratio" "--page-size" "--kv-cache-dtype" "--cuda-graph-bs-decode"
     "--speculative-dspark-block-size" "--speculative-num-draft-tokens"
   ]
-  // all "leave it out: the endpoint is on loopback, speaks http and asks for no key"
-    [ "--api-key" "--admin-api-key" "--ssl-keyfile" "--ssl-certfile" ]
+  // all "give serving.apiKeyFile instead: everybody on the node can read a command line" [ "--api-key" "--admin-api-key" ]
+  // all "leave it out: clients of the endpoint speak http" [ "--ssl-keyfile" "--ssl-certfile" ]
   // all "leave it out: fleet.topology and fleet.nodes decide" [
     "--nnodes" "--node-rank" "--dist-init-addr" "--nccl-init-addr"
     "--tp-size" "--tensor-parallel-size" "--pp-size" "--pipeline-parallel-size"

@@ -49,7 +49,7 @@ let
 
   # By default five starts in 10 s end all: at one a second, a port that another process still has would leave the group
   # without an endpoint until somebody comes.
-  front = unit "front, ${config.fleet.name}" { StartLimitIntervalSec = "0"; } {
+  front = unit "front, ${config.fleet.name}" { StartLimitIntervalSec = "0"; } ({
     # It says so once a second. One that is stopped leaves every client without a word.
     WatchdogSec = "10";
     ExecStart = "@out@/bin/sparkserve front run --plan @out@/plan.json";
@@ -59,7 +59,9 @@ let
     LimitNOFILE = "16384";
     # It needs 25 us when a token comes, and the engine's processes take every core they get.
     Nice = "-10";
-  };
+  } // lib.optionalAttrs (config.serving.apiKeyCredential != null) {
+    LoadCredentialEncrypted = "api-key:${config.serving.apiKeyCredential}";
+  });
 in
 {
   config.host.units = lib.mkIf (config.fleet.topology != "single") {

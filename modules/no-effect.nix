@@ -12,6 +12,10 @@ let
     "leave it out, or set host.platform";
   alone = idle "for a fleet of one node, whose engine is no unit of systemd and has no peers" "leave it out";
 
+  frontless = idle "for a fleet of one node, whose engine answers by itself and asks for no key"
+    "leave it out, or serve from several nodes";
+  keys = lib.filter (name: serving.${name} != null) [ "apiKeyFile" "apiKeyCredential" ];
+
   # What a fleet says of a section that is not its default.
   said = refuse: section: except:
     let own = config.${section}; in
@@ -32,6 +36,7 @@ in
       # The rule about Wi-Fi reads the interface (modules/kernel-rules.nix).
       ++ said alone "fabric" [ "managementInterface" ]
     )
-    ++ lib.optional (serving.secrets != { } && (bare || single))
-      ((if single then alone else unwritten) "serving.secrets" (lib.attrNames serving.secrets));
+    ++ map (name: frontless "serving.${name}" serving.${name}) (lib.optionals single keys)
+    ++ lib.optional (serving.openToAll && (keys != [ ] || lib.hasPrefix "127." serving.host))
+      (idle "for an endpoint on loopback or with a key" "leave it out" "serving.openToAll" true);
 }

@@ -5,6 +5,9 @@ let
   cfg = config.serving;
   accelerator = (import (./profiles + "/${cfg.model}.nix")).accelerator or "cpu";
   onHost = config.host.platform != "none";
+  single = config.fleet.topology == "single";
+  local = lib.hasPrefix "127." cfg.host;
+  keys = lib.filter (path: path != null) [ cfg.apiKeyFile cfg.apiKeyCredential ];
   render = import ./types/unit.nix lib;
   text = import ./types/text.nix lib;
   stem = file: lib.head (builtins.match "(.*)\\.nix" file);
@@ -26,7 +29,11 @@ in
     host = mkOption {
       type = import ./types/ipv4.nix lib;
       default = "127.0.0.1";
-      description = "The address that the head listens on. Loopback only: requests carry no credentials yet.";
+      example = "192.168.100.10";
+      description = ''
+        The address that the head listens on. One that others reach, such as the head's management address, wants
+        serving.apiKeyFile.
+      '';
     };
     port = mkOption {
       # Below 1024 needs a privilege that the engine does not get.
@@ -58,21 +65,36 @@ in
         Changes: engine.devices, /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-serving.conf.
       '';
     };
-    secrets = mkOption {
+    apiKeyFile = mkOption {
       # A path of Nix would be copied into the store, which everybody can read.
-      type = text.setOf text.word text.path;
-      default = { };
-      example = { api-key = "/etc/sparkserve/api-key"; };
+      type = types.nullOr text.secret;
+      default = null;
+      example = "/etc/sparkserve/api-key";
       description = ''
-        Secrets of the rank by name, each a file that lies on the node and that only root reads. systemd hands it to the
-        unit in $CREDENTIALS_DIRECTORY; what is in it is in no plan, closure or process list.
-        Changes: /etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-serving.conf.
+        The file on the head, of mode 0600, whose keys the endpoint asks for: one a line. The front reads it again
+        whenever it changes. Only its path is in the plan (docs/secrets.md).
+        Changes: serving.
       '';
+    };
+    apiKeyCredential = mkOption {
+      type = types.nullOr text.secret;
+      default = null;
+      example = "/etc/sparkserve/api-key.cred";
+      description = ''
+        In place of apiKeyFile: what systemd-creds encrypt --name=api-key wrote of such a file. systemd decrypts it when
+        the front starts, so other keys need a restart of that.
+        Changes: serving, sparkserve-front.service.
+      '';
+    };
+    openToAll = mkOption {
+      type = types.bool;
+      default = false;
+      description = "Whether everybody who reaches serving.host may ask without a key, also from a network.";
     };
   };
 
   # A node alone has no unit of a rank.
-  config.host.files = mkIf (onHost && config.fleet.topology != "single") {
+  config.host.files = mkIf (onHost && !single) {
     "/etc/systemd/system/sparkserve-rank.service.d/60-sparkserve-serving.conf".text = render {
       Service = {
         # RDMA pins what it sends. With the usual 8 MiB registration fails, and the other rank blames the network.
@@ -82,19 +104,11 @@ in
       } // lib.optionalAttrs (cfg.devices != [ ]) {
         DevicePolicy = "closed";
         DeviceAllow = map (device: "${device} rw") cfg.devices;
-      } // lib.optionalAttrs (cfg.secrets != { }) {
-        LoadCredential = lib.mapAttrsToList (name: path: "${name}:${path}") cfg.secrets;
       };
     };
   };
 
-  config.assertions = map (name: {
-    assertion = false;
-    message =
-      "serving.secrets.${name} = \"${cfg.secrets.${name}}\" is in the Nix store, which everybody on the node can read: "
-      + "put the file on the node, and give its path in quotes";
-  }) (lib.filter (name: lib.hasPrefix "/nix/store/" cfg.secrets.${name}) (lib.attrNames cfg.secrets))
-  ++ [
+  config.assertions = [
     {
       assertion = onHost || accelerator == "cpu";
       message =
@@ -102,10 +116,22 @@ in
         + "freezes when memory runs out, and RDMA fails: set it to \"dgx-os\"";
     }
     {
-      assertion = lib.hasPrefix "127." cfg.host;
+      assertion = local || keys != [ ] || cfg.openToAll;
       message =
-        "serving.host = \"${cfg.host}\" opens the endpoint to a network without credentials: use "
-        + "127.0.0.1, and an SSH tunnel to reach it from elsewhere";
+        "serving.host = \"${cfg.host}\" opens the endpoint to a network, and it asks for no key: use 127.0.0.1 and an SSH "
+        + "tunnel, ${lib.optionalString (!single) "give serving.apiKeyFile, "}or say serving.openToAll = true";
     }
-  ];
+    {
+      assertion = lib.length keys < 2;
+      message =
+        "serving.apiKeyFile = \"${toString cfg.apiKeyFile}\" and serving.apiKeyCredential = "
+        + "\"${toString cfg.apiKeyCredential}\" both say where the keys are: leave one out";
+    }
+  ]
+  ++ map (path: {
+    assertion = false;
+    message =
+      "host.files has ${path}, which serving names as the file of its keys: its text would be in the plan and in the Nix "
+      + "store, which everybody can read: put the file on the node yourself";
+  }) (lib.filter (path: config.host.files ? ${path}) keys);
 }

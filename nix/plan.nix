@@ -13,8 +13,9 @@ in
   node = { inherit (node) name rank; };
   serving = {
     inherit (serving) model host port;
-    # Requests carry no credentials yet; modules/serving.nix keeps the endpoint on loopback.
-    auth = "none";
+    # The other is where systemd puts a credential of the unit (modules/group-units.nix).
+    api_key_file =
+      if serving.apiKeyCredential == null then serving.apiKeyFile else "/run/credentials/sparkserve-front.service/api-key";
     ready_timeout_s = serving.readyTimeoutS;
   };
   engine = {

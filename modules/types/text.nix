@@ -16,6 +16,16 @@ in
   word = matching "[A-Za-z0-9_-]+" "a name of letters, digits, _ and -";
   line = matching "[^[:cntrl:]]+" "one line of text";
   path = matching "(/${part})+" "absolute path without spaces, //, . and .., as a string";
+  # The store is everybody's to read; the others are not seen by a unit with ProtectHome and PrivateTmp.
+  secret =
+    let
+      plain = matching "(/${part})+" "";
+      hidden = path: lib.any (folder: lib.hasPrefix "${folder}/" path) [ "/nix" "/home" "/root" "/run/user" "/tmp" "/var/tmp" ];
+    in
+    lib.types.addCheck plain (path: !hidden path) // {
+      description = "path, in quotes, of a file that you put on the node yourself: without spaces, //, . and .., and not "
+        + "below /nix, /home, /root, /run/user, /tmp and /var/tmp";
+    };
   # @ and \ are in names of units, whose folders hold files.
   etcFile = matching "/etc(/\\.?[A-Za-z0-9_@\\:-][A-Za-z0-9_.@\\:+-]*)+" "path of a file below /etc, without // and ..";
 

@@ -66,6 +66,8 @@ EXIT_CODES: dict[str, int] = {
     "DEPLOY.BASE": 97,
     "VERIFY.DRIFT": 98,
     "DEPLOY.NOTHING": 99,
+    "KEY.FILE": 100,
+    "KEY.REFUSED": 101,
 }
 
 

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import json
 from ipaddress import IPv4Address  # noqa: TC003 - pydantic needs it at run time
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sparkserve import given
 from sparkserve.errors import SparkserveError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Name = Annotated[str, Field(min_length=1)]
 Rank = Annotated[int, Field(ge=0)]
@@ -79,18 +77,23 @@ class Node(_Frozen):
 
 
 class Serving(_Frozen):
-    """The endpoint on the head."""
+    """The endpoint on the head. It asks for a key of `api_key_file`, which is there too; None: for none."""
 
     model: Name
     host: Name
     port: Port
-    auth: Literal["none"]
+    api_key_file: AbsolutePath | None
     ready_timeout_s: Annotated[int, Field(ge=1)]
 
     @property
     def endpoint(self) -> str:
         """Base URL of the HTTP API."""
         return f"http://{self.host}:{self.port}"
+
+    @property
+    def key_file(self) -> Path | None:
+        """`api_key_file` as a path."""
+        return Path(self.api_key_file) if self.api_key_file else None
 
 
 class Engine(_Frozen):

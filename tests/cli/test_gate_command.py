@@ -48,8 +48,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Any, An
 
     plan = PLAN.model_copy(update={"gates": ("determinism", "smoke")})
     monkeypatch.setattr(runner, "run", fake)
-    monkeypatch.setattr(subject, "of_fleet", lambda name: subject.Target(SUBJECT, plan))
-    monkeypatch.setattr(subject, "_engine", lambda endpoint: {})
+    monkeypatch.setattr(subject, "of_fleet", lambda name, key_file: subject.Target(SUBJECT, plan, key_file))
+    monkeypatch.setattr(subject, "_engine", lambda endpoint, key_file: {})
     return found
 
 
@@ -72,6 +72,20 @@ def test_without_a_seed_it_takes_and_prints_a_new_one(
         assert code == 0
         assert json.loads(out)["seed"] == asked[-1][1].seed
     assert asked[0][1].seed != asked[1][1].seed  # by chance once in 2^31 runs
+
+
+@pytest.mark.parametrize("at", [(), ("--endpoint", "http://127.0.0.1:9/", "--model", "other")])
+def test_asks_with_the_key_of_the_file_that_is_named(
+    at: tuple[str, ...],
+    asked: list[tuple[Any, Any]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run(capsys, "run", "smoke", *at)
+    monkeypatch.setenv("SPARKSERVE_API_KEY_FILE", "/etc/one")
+    run(capsys, "run", "smoke", *at)
+    run(capsys, "run", "smoke", *at, "--api-key-file", "/etc/other")
+    assert [order.key_file for _, order in asked] == [None, Path("/etc/one"), Path("/etc/other")]
 
 
 def test_a_foreign_endpoint_has_no_plan(

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sparkserve import api_key
 from sparkserve.cli.main import main
+from sparkserve.engine import smoke
 from sparkserve.group import boot_logs, run_files
 from sparkserve.local import fleets
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
 READY = {
     **{"node": "spark-0", "state": "ready", "reason": "", "boot": 4, "pid": 101, "pss_bytes": 912_345_678},
@@ -109,6 +111,26 @@ def test_smoke_says_why_nobody_can_be_asked(
     code, _, err = run(capsys, monkeypatch, Fake([]), "smoke")
     assert code == 52
     assert "found it is silent: no token for 12 s" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "key_file"), [((), "/etc/planned"), (("--api-key-file", "/etc/own"), "/etc/own")]
+)
+def test_smoke_shows_the_key_of_the_plan_unless_another_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], key_file: str
+) -> None:
+    ready = fleets.Serving("ready", "", "http://127.0.0.1:8888", "m", key_file=Path("/etc/planned"))
+    fake, shown = Fake([]), list[Path]()
+    monkeypatch.setattr(fake, "serving", lambda: ready)
+
+    def check(endpoint: str, model: str, file: Path) -> None:
+        shown.append(file)
+        raise api_key.refused(endpoint)
+
+    monkeypatch.setattr(smoke, "check", check)
+    code, _, err = run(capsys, monkeypatch, fake, "smoke", *words)
+    assert (code, shown) == (101, [Path(key_file)])
+    assert "KEY.REFUSED" in err
 
 
 def test_a_node_prints_its_log_as_journalctl_does(

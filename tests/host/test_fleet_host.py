@@ -218,7 +218,7 @@ def test_all_failed_assertions_at_once(desk: Path) -> None:
         'fleet.nodes has 2 entries, but fleet.topology = "single" takes 1: list exactly 1',
         "fleet.nodes: address 127.0.0.1 is given to b, spark-0: give each node its own",
         "address 127.0.0.1 of b is none that other nodes can reach: give it one of its network",
-        'serving.host = "10.0.0.1" opens the endpoint to a network without credentials: use 127.0.0.1',
+        'serving.host = "10.0.0.1" opens the endpoint to a network, and it asks for no key: use 127.0.0.1',
         'engine.args has "--port=1", which is --port to SGLang: set serving.port instead',
     ):
         assert part in said["found"]
@@ -230,7 +230,7 @@ def test_arguments_that_sglang_takes_for_an_owned_one_and_names_that_are_none(de
         "--model=/nope": "--model to SGLang: set engine.model instead",
         "--hos": "--host to SGLang: set serving.host instead",
         "--tp": "--tp-size to SGLang: leave it out: fleet.topology and fleet.nodes decide",
-        "--api-key": "--api-key to SGLang: leave it out: the endpoint is on loopback",
+        "--api-key": "--api-key to SGLang: give serving.apiKeyFile instead",
         "--ep=2": "--ep to SGLang: leave it out",
     }
     listed = " ".join(f'"{arg}" "x"' for arg in [*refused, "--log-level", "--model-impl", "--hostile"])

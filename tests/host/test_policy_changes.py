@@ -25,7 +25,9 @@ BASES = {"everything": "", "usual": "", "spark": tuple(OF_THE_MODEL.split())}
 ALL_OF = "clocks. engram. group. guard. kernel. memory. metrics. recovery. serving. weights."
 SECTIONS = tuple(ALL_OF.split())
 # Each has one value that is not refused, as tests/refused shows, or decides all of the fleet.
-ONE_VALUE = "engram.offload guard.startup.lineMiB guard.steady.lineMiB serving.host serving.model"
+ONE_VALUE = (
+    "engram.offload guard.startup.lineMiB guard.steady.lineMiB serving.host serving.model serving.openToAll"
+)
 # Each is the contents of a file, which is compared.
 IN_FILES = {"host.files", "host.units", "host.sysctls", "host.kernel_args"}
 

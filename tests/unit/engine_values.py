@@ -32,7 +32,7 @@ def plan(*, port: int = 8888, ready_timeout_s: int = 300, **engine: Any) -> Plan
                 "model": "smollm2-135m",
                 "host": "127.0.0.1",
                 "port": port,
-                "auth": "none",
+                "api_key_file": None,
                 "ready_timeout_s": ready_timeout_s,
             },
             "engine": {

@@ -1,8 +1,8 @@
 """An engine's HTTP face without a model, with faults on request; also a program, for tests that start one.
 
 Faults: none, `unhealthy` (/health says 503), `error` (chat says 500), `garbage` (chat answers something else,
-never a stream), `london` (the wrong city), `locked` (chat wants a key), `unequal` (streamed and
-whole text differ), `cut` (the stream breaks off).
+never a stream), `london` (the wrong city), `locked` (all but /health wants a key), `unequal` (streamed
+and whole text differ), `cut` (the stream breaks off).
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ class Handler(BaseHTTPRequestHandler):
     server: FakeEngine
 
     def do_GET(self) -> None:
-        self.send_response(503 if self.server.fault == "unhealthy" else 200)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        if self.path == "/health":
+            return self._send(503 if self.server.fault == "unhealthy" else 200, b"")
+        self.server.keys.append(self.headers["Authorization"])
+        return self._send(401 if self.server.fault == "locked" else 200, b"{}")
 
     def do_POST(self) -> None:
+        self.server.keys.append(self.headers["Authorization"])
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         city = "London" if self.server.fault == "london" else "Paris"
         text = f"The capital of France is {city}."
@@ -62,11 +64,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class FakeEngine(ThreadingHTTPServer):
-    """Listens on loopback; `port` 0 picks a free one."""
+    """Listens on loopback; `port` 0 picks a free one. `keys` are those that it was shown, None without."""
 
     def __init__(self, port: int = 0, fault: str = "") -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.fault = fault
+        self.keys: list[str | None] = []
 
     @property
     def endpoint(self) -> str:

@@ -304,7 +304,7 @@ def test_documents_that_do_not_run_together_are_an_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Two slots for four documents: all are answered, two at a time. Here the engine does not say so."""
-    monkeypatch.setattr(capacity, "of", lambda plan, endpoint: capacity.Capacity(None, None, None))
+    monkeypatch.setattr(capacity, "of", lambda target: capacity.Capacity(None, None, None))
     words = ["--streams", "4", "--sizes", "100", "--tokens", "30", "--output", str(tmp_path / "r.json")]
     with scripted.serve(Script(slots=slots, step_ms=3)) as endpoint, pytest.raises(SystemExit) as ended:
         main(["bench", "admission", "--endpoint", endpoint, "--model", "scripted", *words])

@@ -8,6 +8,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import h11
 import pytest
 from front_world import CHAT, SSE, Engine, Log, chunk, read_head, request, run, split, world
 
@@ -217,10 +218,12 @@ def test_counters_are_not_for_everybody(tmp_path: Path) -> None:
             await until(lambda: w.front.health.verdict == "ok")
             # SGLang answers to any method, and to whatever begins so.
             for method, path in ((b"GET", "/metrics"), (b"POST", "/metrics"), (b"GET", "/metrics/x")):
-                foreign = w.front.own_answer(method, path, "8.8.8.8")
+                asked = h11.Request(method=method, target=path, headers=[(b"host", b"x")])
+                foreign = w.front.own_answer(asked, path, "8.8.8.8")
                 assert foreign is not None and foreign.status == 404
-                assert w.front.own_answer(method, path, "127.0.0.1") is None
-            foreign = w.front.own_answer(b"GET", "/sparkserve/status", "8.8.8.8")
+                assert w.front.own_answer(asked, path, "127.0.0.1") is None
+            asked = h11.Request(method=b"GET", target=b"/sparkserve/status", headers=[(b"host", b"x")])
+            foreign = w.front.own_answer(asked, "/sparkserve/status", "8.8.8.8")
             assert foreign is not None and foreign.status == 404
 
     run(test)

@@ -26,7 +26,7 @@ GOOD = Outcome(True, "well", {"wrong": 0}, {"wrong": 1}, prompts=("a" * 64,))
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> FakeClient:
     made = FakeClient()
-    monkeypatch.setattr(runner, "Client", lambda endpoint: made)
+    monkeypatch.setattr(runner, "Client", lambda endpoint, key_file: made)
     return made
 
 

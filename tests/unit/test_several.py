@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -24,7 +25,6 @@ from sparkserve.transport import rollout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from sparkserve.plan import Plan
 
@@ -338,6 +338,15 @@ def test_who_serves_is_the_front_s_word(world: World) -> None:
     world.health = Health("", "no answer")
     assert fleets.find(FLEET).serving()[:2] == ("silent", "no answer")
     assert all(state in fleets.ADVICE for state in ("silent", "proving", "starting", "draining", "down"))
+
+
+def test_who_asks_an_endpoint_with_keys_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    serving = PLANS[0].serving.model_copy(update={"api_key_file": "/etc/k"})
+    keyed = [plan.model_copy(update={"serving": serving}) for plan in PLANS]
+    monkeypatch.setattr(several.Nodes, "plan", lambda self: keyed[0])
+    assert several.bring_up(keyed).keyed is True
+    assert fleets.find(FLEET).serving().key_file == Path("/etc/k")
+    assert several.bring_up(PLANS).keyed is False
 
 
 def test_logs_of_nodes(world: World) -> None:

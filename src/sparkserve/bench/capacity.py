@@ -9,6 +9,7 @@ from sparkserve.gates.subject import server_info
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from sparkserve.gates.subject import Target
     from sparkserve.plan import Plan
 
 ROOM = 64  # tokens beside a long prompt: its template and what is answered (owen 6.2)
@@ -22,12 +23,12 @@ class Capacity(NamedTuple):
     pool: int | None
 
 
-def of(plan: Plan | None, endpoint: str) -> Capacity:
+def of(target: Target) -> Capacity:
     """By the plan's arguments, and what the engine says where they are silent.
 
-    Raises `ENGINE.STATE` when nobody answers.
+    Raises as `server_info`.
     """
-    said = server_info(endpoint)
+    plan, said = target.plan, server_info(target.subject.endpoint, target.key_file)
     running = _argument(plan, "--max-running-requests") or _number(said, "max_running_requests")
     pool = _number(said, "max_total_num_tokens") or _argument(plan, "--max-total-tokens")
     names = ("context_length", "max_req_input_len")

@@ -10,6 +10,8 @@ import click
 from sparkserve.gates import subject
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sparkserve.bench.watch import Source
     from sparkserve.gates.subject import Target
 
@@ -18,13 +20,14 @@ _OURS = ("127.0.0.1", "localhost", "::1")
 
 
 class Fleet(NamedTuple):
-    """The fleet `name`."""
+    """The fleet `name`. Requests show a key of `key_file`, or of the file that its plan names."""
 
     name: str
+    key_file: Path | None = None
 
     def target(self) -> Target:
         """See `Place.target`."""
-        return subject.of_fleet(self.name)
+        return subject.of_fleet(self.name, self.key_file)
 
     def source(self, target: Target) -> Source:
         """See `Place.source`."""
@@ -45,14 +48,15 @@ class Fleet(NamedTuple):
 
 
 class Endpoint(NamedTuple):
-    """`model` at `url`. Its machine is watched when it is this one."""
+    """`model` at `url`, asked with a key of `key_file`. Its machine is watched when it is this one."""
 
     url: str
     model: str
+    key_file: Path | None = None
 
     def target(self) -> Target:
         """See `Place.target`."""
-        return subject.of_endpoint(self.url, self.model)
+        return subject.of_endpoint(self.url, self.model, self.key_file)
 
     def source(self, target: Target) -> Source | None:
         """See `Place.source`."""

@@ -106,7 +106,8 @@ def _boot(
         save(_cut(last, "still running"))
 
     async def work() -> Boot:
-        async with Client(target.subject.endpoint, streams=CONNECTIONS) as client:
+        way = Client(target.subject.endpoint, streams=CONNECTIONS, key_file=target.key_file)
+        async with way as client:
             measuring = run.measure_boot(
                 client,
                 target.subject.model,

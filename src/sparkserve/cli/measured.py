@@ -70,7 +70,7 @@ def run(where: Place, settings: Settings, chosen: set[str], how: How, begun: Res
     """Measure at `where` and print. `chosen` are the settings that the user named."""
     target = where.target()
     if begun is None:
-        settings = measuring.fitted(settings, chosen, capacity.of(target.plan, target.subject.endpoint))
+        settings = measuring.fitted(settings, chosen, capacity.of(target))
     output = how.output or how.resume or _file(settings.mode)
     if output.exists() and output != how.resume:
         raise click.UsageError(f"{output} is there: name another file, or go on with --resume {output}")

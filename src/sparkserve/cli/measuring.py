@@ -108,6 +108,7 @@ _COMMON = (
     options.fleet,
     options.endpoint,
     options.model,
+    options.api_key_file,
     click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Draws prompts and their order. [0]"),
     click.option(
         "--boots",
@@ -146,16 +147,16 @@ def common(function: Callable[..., object]) -> Callable[..., object]:
     return function
 
 
-def place(fleet: str, endpoint: str | None, model: str | None, boots: int) -> Place:
-    """Where to measure that many boots. Raises `click.UsageError`."""
+def place(fleet: str, endpoint: str | None, model: str | None, key_file: Path | None, boots: int) -> Place:
+    """Where to measure that many boots, asking with a key of `key_file`. Raises `click.UsageError`."""
     from sparkserve.bench import places
 
     named = options.foreign(endpoint, model)
     if named is None:
-        return places.Fleet(fleet)
+        return places.Fleet(fleet, key_file)
     if boots > 1:
         raise click.UsageError(places.ONE_BOOT)
-    return places.Endpoint(*named)
+    return places.Endpoint(*named, key_file)
 
 
 def fitted(settings: Settings, given: set[str], takes: Capacity) -> Settings:

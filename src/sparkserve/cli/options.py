@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -42,6 +43,13 @@ fleet = click.option(
 )
 endpoint = click.option("--endpoint", metavar="URL", help="Not a fleet, but whoever answers there.")
 model = click.option("--model", metavar="NAME", help="The model's name at --endpoint.")
+api_key_file = click.option(
+    "--api-key-file",
+    type=click.Path(path_type=Path),
+    envvar="SPARKSERVE_API_KEY_FILE",
+    show_envvar=True,
+    help="The endpoint's key, if it asks for one. [serving.apiKeyFile of the fleet]",
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 
 

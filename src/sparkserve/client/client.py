@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
+from sparkserve import api_key
 from sparkserve.client.answer import Answer
 from sparkserve.client.reply import Reply
 from sparkserve.client.sse import Events
 from sparkserve.client.wire import Pool
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # Asked for with each stream: tokens counted by the engine, with every event (SGLang 0.5.23 has both).
 STREAM_OPTIONS = {"include_usage": True, "continuous_usage_stats": True}
@@ -20,16 +24,18 @@ STREAM_OPTIONS = {"include_usage": True, "continuous_usage_stats": True}
 class Client:
     """Requests to `endpoint`, such as http://127.0.0.1:8888, up to `streams` at once; more wait.
 
-    Raises ValueError for an endpoint that is not http://HOST:PORT. The environment's proxies are not used.
+    They show the first key of `key_file`. Raises ValueError for an endpoint that is not http://HOST:PORT, and
+    `KEY.FILE`. The environment's proxies are not used.
     """
 
-    def __init__(self, endpoint: str, *, streams: int = 64) -> None:
+    def __init__(self, endpoint: str, *, streams: int = 64, key_file: Path | None = None) -> None:
         parts = urlsplit(endpoint)
         if parts.scheme != "http" or not parts.hostname or parts.username or parts.path.strip("/"):
             # Not the user and password that may be in it.
             raise ValueError(f"{endpoint.rpartition('@')[2]!r} is not http://HOST:PORT")
         self.endpoint = f"http://{parts.netloc}"
-        self._host = parts.netloc
+        fields = {"Host": parts.netloc, "Accept": "*/*", **api_key.headers(key_file)}
+        self._fields = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         self._pool = Pool(parts.hostname, parts.port or 80)
         self._slots = asyncio.Semaphore(streams)
 
@@ -64,7 +70,7 @@ class Client:
     async def _exchange(
         self, method: str, path: str, body: bytes, exchange: _Exchange, timeout_s: float
     ) -> str | None:
-        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nAccept: */*\r\n"
+        head = f"{method} {path} HTTP/1.1\r\n{self._fields}"
         if method == "POST":
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         try:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx
+
+from sparkserve import api_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # trust_env: a proxy of the user's shell must not see requests to our own engine. One client for all: making
 # one loads the certificate store, which costs 40 ms.
@@ -22,7 +27,7 @@ class UnreachableError(ChatError):
 
 
 class RefusedError(ChatError):
-    """The endpoint wants credentials, which our requests have not."""
+    """The endpoint wants a key, and took none of ours."""
 
 
 class Answer(NamedTuple):
@@ -45,12 +50,21 @@ def health(endpoint: str, *, timeout_s: float) -> None:
         raise _error(code, f"/health says {code}")
 
 
-def complete(endpoint: str, model: str, question: str, *, max_tokens: int, timeout_s: float) -> Answer:
-    """One chat completion at temperature 0. Raises `ChatError`."""
+def complete(
+    endpoint: str,
+    model: str,
+    question: str,
+    *,
+    max_tokens: int,
+    timeout_s: float,
+    key_file: Path | None = None,
+) -> Answer:
+    """One chat completion at temperature 0. Raises `ChatError`, `KEY.FILE`."""
     begin = time.monotonic()
     try:
         request = _request(model, question, max_tokens)
-        response = _CLIENT.post(_url(endpoint), json=request, timeout=timeout_s)
+        headers = api_key.headers(key_file)
+        response = _CLIENT.post(_url(endpoint), json=request, headers=headers, timeout=timeout_s)
     except httpx.HTTPError as error:
         raise _unreachable(error) from None
     if response.status_code != httpx.codes.OK:
@@ -62,8 +76,16 @@ def complete(endpoint: str, model: str, question: str, *, max_tokens: int, timeo
         raise ChatError(f"not a chat completion: {response.text[:300]}") from None
 
 
-def stream(endpoint: str, model: str, question: str, *, max_tokens: int, timeout_s: float) -> Answer:
-    """The same as `complete`, token by token. Raises `ChatError`."""
+def stream(
+    endpoint: str,
+    model: str,
+    question: str,
+    *,
+    max_tokens: int,
+    timeout_s: float,
+    key_file: Path | None = None,
+) -> Answer:
+    """The same as `complete`, token by token. Raises as it does."""
     begin = time.monotonic()
     request = {
         **_request(model, question, max_tokens),
@@ -72,7 +94,10 @@ def stream(endpoint: str, model: str, question: str, *, max_tokens: int, timeout
     }
     text, usage, first, last = "", None, None, ""
     try:
-        with _CLIENT.stream("POST", _url(endpoint), json=request, timeout=timeout_s) as response:
+        headers = api_key.headers(key_file)
+        with _CLIENT.stream(
+            "POST", _url(endpoint), json=request, headers=headers, timeout=timeout_s
+        ) as response:
             if response.status_code != httpx.codes.OK:
                 response.read()
                 raise _error(response.status_code, f"HTTP {response.status_code}: {response.text[:300]}")

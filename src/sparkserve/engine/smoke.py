@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from sparkserve import api_key
 from sparkserve.engine import chat
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sparkserve.engine.chat import Answer
 
 QUESTION = "What is the capital of France?"
@@ -16,16 +19,20 @@ MAX_TOKENS = 32
 TIMEOUT_S = 60.0  # without a byte
 
 
-def check(endpoint: str, model: str) -> dict[str, str | int | float]:
+def check(endpoint: str, model: str, key_file: Path | None = None) -> dict[str, str | int | float]:
     """Ask at temperature 0, streaming and not, and compare.
 
     Returns the answer, token counts, time to the first token (`ttft_s`, seconds, streaming) and the decode
-    speed after it (`tokens_per_s`). Raises `SMOKE.ANSWER`, and `ENGINE.STATE` when nobody answers.
+    speed after it (`tokens_per_s`). Raises `SMOKE.ANSWER`, and `ENGINE.STATE` when nobody answers; `KEY.FILE`
+    and `KEY.REFUSED` of an endpoint with keys.
     """
+    ask: dict[str, Any] = {"max_tokens": MAX_TOKENS, "timeout_s": TIMEOUT_S, "key_file": key_file}
     try:
         # Streaming first: afterwards the prompt is in the prefix cache and the first token comes too fast.
-        streamed = chat.stream(endpoint, model, QUESTION, max_tokens=MAX_TOKENS, timeout_s=TIMEOUT_S)
-        whole = chat.complete(endpoint, model, QUESTION, max_tokens=MAX_TOKENS, timeout_s=TIMEOUT_S)
+        streamed = chat.stream(endpoint, model, QUESTION, **ask)
+        whole = chat.complete(endpoint, model, QUESTION, **ask)
+    except chat.RefusedError:
+        raise api_key.refused(endpoint) from None
     except chat.UnreachableError as error:
         raise SparkserveError(
             "ENGINE.STATE",

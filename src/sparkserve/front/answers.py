@@ -15,6 +15,14 @@ STATUS = "/sparkserve/status"
 # The engine's counters, which say what this endpoint is used for. SGLang takes every path that begins so.
 COUNTERS = "/metrics"
 
+# The types of Anthropic's errors.
+_ANTHROPIC = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    404: "not_found_error",
+    503: "overloaded_error",
+}
+
 # A successful answer to one of these has been through every rank.
 GENERATES = frozenset({"/v1/chat/completions", "/v1/completions", "/v1/messages", "/generate"})
 
@@ -40,6 +48,8 @@ class Answer(NamedTuple):
             (b"content-length", str(len(self.body)).encode()),
             (b"cache-control", b"no-store"),
         ]
+        if self.status == 401:
+            fields.append((b"www-authenticate", b"Bearer"))
         if self.retry_after_s is not None:
             fields.append((b"retry-after", str(self.retry_after_s).encode()))
         return fields
@@ -72,9 +82,7 @@ def error_event(status: int, code: str, message: str, path: str) -> bytes:
 
 def _error(status: int, code: str, message: str, path: str) -> dict[str, Any]:
     if path.startswith("/v1/messages"):
-        kind = {400: "invalid_request_error", 404: "not_found_error", 503: "overloaded_error"}.get(
-            status, "api_error"
-        )
+        kind = _ANTHROPIC.get(status, "api_error")
         return {"type": "error", "error": {"type": kind, "message": message}}
     kind = "invalid_request_error" if status < 500 else "service_unavailable_error"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
@@ -84,6 +92,18 @@ def refusal(health: Health, path: str) -> Answer:
     """503 at once, without asking the engine."""
     message = f"The model is not available ({health.verdict}): {health.reason}."
     return error(503, f"group_{health.verdict}", message, path, health.retry_after_s)
+
+
+def no_key(path: str) -> Answer:
+    """401: the request shows no key of ours."""
+    message = "This endpoint wants one of its API keys, as `Authorization: Bearer KEY` or `x-api-key: KEY`."
+    return error(401, "invalid_api_key", message, path)
+
+
+def no_keys(path: str) -> Answer:
+    """503: no key is known."""
+    message = "The API keys of this endpoint cannot be read. The journal of its front says why."
+    return error(503, "keys_unreadable", message, path, 10)
 
 
 def health(health: Health) -> Answer:

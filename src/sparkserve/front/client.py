@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
@@ -142,19 +143,21 @@ class Client(asyncio.Protocol):
             raise h11.RemoteProtocolError("headers too large", error_status_hint=431)
         self._is_head = request.method == b"HEAD"
         path = answers.route(request.target)
-        own = self._front.own_answer(request.method, path, self.peer)
+        own = self._front.own_answer(request, path, self.peer)
         if own is not None:
             self.answer(own)
         else:
             self._exchange = Exchange(self._front, self, request, path)
 
     def _refuse_nonsense(self, error: h11.RemoteProtocolError) -> None:
+        # h11 quotes the line, which may be one with a key.
+        why = f"Not HTTP: {re.split(r':? b(?:ytearray|[^a-z])', str(error), maxsplit=1)[0]}."
         if self._exchange is not None:
-            self._exchange.fail(error.error_status_hint, "bad_request", f"Not HTTP: {error}.")
+            self._exchange.fail(error.error_status_hint, "bad_request", why)
         elif self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self._is_head = False
             self._front.counts["bad_request"] += 1
-            self.answer(answers.error(error.error_status_hint, "bad_request", f"Not HTTP: {error}.", ""))
+            self.answer(answers.error(error.error_status_hint, "bad_request", why, ""))
         else:
             self.transport.abort()
 

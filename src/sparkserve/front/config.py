@@ -53,13 +53,17 @@ class Address:
 
 @dataclass(frozen=True)
 class Config:
-    """Of one front. Requests may ask for `model`; `status_from` are who may read /sparkserve/status."""
+    """Of one front. Requests may ask for `model`; `status_from` are who may read /sparkserve/status.
+
+    `api_key_file` has the keys of which a request must show one; None lets everybody ask.
+    """
 
     listen: tuple[Address, ...]
     engine: Address
     model: str
     group_file: Path = RUN_DIR / "group.json"
     front_file: Path = RUN_DIR / "front.json"
+    api_key_file: Path | None = None
     canary_s: float = 5.0
     lost_s: float = 10.0
     grace_s: float = 10.0  # for requests in flight when the front itself is stopped
@@ -99,6 +103,7 @@ def from_plan(
         model=plan.serving.model,
         group_file=run_dir / "group.json",
         front_file=run_dir / "front.json",
+        api_key_file=plan.serving.key_file,
         status_from=networks,
         **own,
     )

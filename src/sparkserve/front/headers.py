@@ -1,8 +1,10 @@
-"""Which header fields pass through a proxy (RFC 9110 7.6.1): all but those about one connection."""
+"""Which header fields pass through: all but those about one connection (RFC 9110 7.6.1), and keys."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from sparkserve.front import keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +35,8 @@ def pass_on(fields: Iterable[tuple[bytes, bytes]]) -> tuple[Fields, bool]:
         for token in value.split(b",")
     }
     chunked = any(name == b"transfer-encoding" for name, _ in fields)
-    drop = _HOP_BY_HOP | named - {b"content-length", b"host"}
+    # The engine wants no key, and may log what it gets.
+    drop = _HOP_BY_HOP | keys.FIELDS | named - {b"content-length", b"host"}
     if chunked:
         drop |= {b"content-length"}
     return [(name, value) for name, value in fields if name not in drop], chunked

@@ -18,12 +18,15 @@ from sparkserve.front.access import AccessLog
 from sparkserve.front.canary import Canary
 from sparkserve.front.client import Client
 from sparkserve.front.health import Health
+from sparkserve.front.keys import Keys
 from sparkserve.front.model import Model
 from sparkserve.front.upstream import Pool
 from sparkserve.output import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import h11
 
     from sparkserve.front.answers import Answer
     from sparkserve.front.config import Config
@@ -37,6 +40,7 @@ class Front:
     """All state of a running front. Everything happens in one event loop, nothing is shared with a thread."""
 
     def __init__(self, config: Config, log: AccessLog, clock: Callable[[], float] = time.monotonic) -> None:
+        """Raises `KEY.FILE`."""
         self.config = config
         self.now = clock
         self.health = Health(clock, canary_s=config.canary_s, lost_s=config.lost_s)
@@ -47,13 +51,15 @@ class Front:
         self.counts: Counter[str] = Counter()
         self.stopping = False
         self._log = log
+        self._keys = Keys(config.api_key_file) if config.api_key_file else None
         self._group_file = state.GroupFile(config.group_file)
         self._canary = Canary(self.health, config.engine, config.lost_s)
         self._started = time.time()
         self._told: tuple[str, float] = ("", 0.0)  # verdict and time of the last front.json
 
-    def own_answer(self, method: bytes, path: str, peer: str) -> Answer | None:
-        """What the front answers itself, None when the engine should."""
+    def own_answer(self, request: h11.Request, path: str, peer: str) -> Answer | None:
+        """What the front answers itself, None when the engine should. It gets nothing that shows no key."""
+        method = request.method
         if method in (b"GET", b"HEAD"):
             if path in answers.HEALTH:
                 self.counts["health"] += 1
@@ -62,7 +68,11 @@ class Front:
                 return answers.status(self.status())
         if path.startswith((answers.STATUS, answers.COUNTERS)) and not self.config.may_see_status(peer):
             return answers.error(404, "not_found", "No such page.", path)
-        if method == b"CONNECT":
+        end = "refused"
+        if self._keys is not None and not self._keys.known(request.headers):
+            end = "unauthorized"
+            answer = answers.no_keys(path) if self._keys.problem else answers.no_key(path)
+        elif method == b"CONNECT":
             answer = answers.error(405, "no_tunnel", "This is not a proxy for other hosts.", path)
         elif self.stopping:
             answer = answers.error(503, "front_stopping", "This server is being stopped.", path, 10)
@@ -70,7 +80,7 @@ class Front:
             answer = answers.refusal(self.health, path)
         else:
             return None
-        self.ended(client=peer, method=method.decode(), path=path, status=answer.status, end="refused")
+        self.ended(client=peer, method=method.decode(), path=path, status=answer.status, end=end)
         return answer
 
     def ended(self, **line: Any) -> None:
@@ -114,7 +124,17 @@ class Front:
             self._canary.cancel()
         if self.health.probe_due():
             self._canary.send()
+        self._look_at_keys()
         self._tell()
+
+    def _look_at_keys(self) -> None:
+        """Take new keys, and say in the journal when they cannot be read or can be read again."""
+        if self._keys is None:
+            return
+        before = self._keys.problem
+        self._keys.poll()
+        if self._keys.problem != before:
+            console.print(self._keys.problem or "The keys can be read again.", markup=False)
 
     def _tell(self) -> None:
         """Write front.json when it is time, and say a changed verdict in the journal."""
@@ -219,7 +239,7 @@ def _allow_files() -> None:
 
 
 def run(config: Config) -> None:
-    """Serve until stopped by a signal."""
+    """Serve until stopped by a signal. Raises `KEY.FILE`, `HOST.PORT`."""
     log = AccessLog()
     # What the imports made lives for ever: a full collection over it stops the streams for some 10 ms.
     gc.collect()

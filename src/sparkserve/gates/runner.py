@@ -34,19 +34,23 @@ QUICK_S, WHOLE_S = 600.0, 7200.0
 
 @dataclass(frozen=True)
 class Order:
-    """What to run: `plan` is that of what runs, None for a foreign endpoint; `against` is by gate."""
+    """What to run: `plan` is that of what runs, None for a foreign endpoint; `against` is by gate.
+
+    `key_file` has the key that requests show.
+    """
 
     subject: Subject
     quick: bool
     seed: int
     plan: Plan | None = None
     against: Mapping[str, Evidence] = field(default_factory=dict)
+    key_file: Path | None = None
 
 
 async def run(names: Sequence[str], order: Order, folder: Path) -> list[tuple[Evidence, Path]]:
     """Run the gates `names`, each to its evidence in `folder`. Raises only what writing raises."""
     found = []
-    async with Client(order.subject.endpoint) as client:
+    async with Client(order.subject.endpoint, key_file=order.key_file) as client:
         for name in names:
             with console.status(Text(name)) as status:
 

@@ -6,12 +6,15 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sparkserve import api_key
 from sparkserve.client.client import Client
 from sparkserve.errors import SparkserveError
 from sparkserve.gates.contract import LOOK_S
 from sparkserve.gates.evidence import Subject
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from sparkserve.plan import Plan
 
 # Of /server_info, which also tells every argument, some of them secret.
@@ -19,19 +22,26 @@ _SAID = ("version", "model_path", "served_model_name", "weight_version", "dtype"
 
 
 class Target(NamedTuple):
-    """A subject, and the plan that it runs by; None for an endpoint that is no fleet of ours."""
+    """A subject, and the plan that it runs by; None for an endpoint that is no fleet of ours.
+
+    `key_file` has the key that requests show; None where none is asked for.
+    """
 
     subject: Subject
     plan: Plan | None
+    key_file: Path | None = None
 
 
-def of_fleet(name: str) -> Target:
-    """What serves for the fleet. Raises `ENGINE.STATE` unless it is ready, and `FLEET.NAME`."""
+def of_fleet(name: str, key_file: Path | None = None) -> Target:
+    """What serves for the fleet, asked with a key of `key_file`, or of the file that its plan names.
+
+    Raises `ENGINE.STATE` unless it is ready, `FLEET.NAME`, `KEY.FILE` and `KEY.REFUSED`.
+    """
     from sparkserve.local import fleets
 
     there, serving = fleets.ready(name)
     head, plan = there.report()[0], there.plan()
-    boot = head["boot"]
+    boot, key_file = head["boot"], key_file or serving.key_file
     subject = Subject(
         endpoint=serving.endpoint,
         model=serving.model,
@@ -39,18 +49,19 @@ def of_fleet(name: str) -> Target:
         fleet_id=head["fleet_id"],
         plan_sha256=digest(plan),
         boot=None if boot is None else str(boot),
-        engine=_engine(serving.endpoint),
+        engine=_engine(serving.endpoint, key_file),
     )
-    return Target(subject, plan)
+    return Target(subject, plan, key_file)
 
 
-def of_endpoint(endpoint: str, model: str) -> Target:
-    """Whoever answers there. Raises `ENGINE.STATE` when nobody does."""
+def of_endpoint(endpoint: str, model: str, key_file: Path | None = None) -> Target:
+    """Whoever answers there. Raises `ENGINE.STATE` when nobody does, `KEY.FILE`, `KEY.REFUSED`."""
     try:
         Client(endpoint)
     except ValueError as error:
         raise _nobody(endpoint, str(error)) from None
-    return Target(Subject(endpoint=endpoint, model=model, engine=_engine(endpoint)), None)
+    engine = _engine(endpoint, key_file)
+    return Target(Subject(endpoint=endpoint, model=model, engine=engine), None, key_file)
 
 
 def digest(plan: Plan) -> str:
@@ -59,18 +70,24 @@ def digest(plan: Plan) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _engine(endpoint: str) -> dict[str, str]:
-    found = server_info(endpoint)
+def _engine(endpoint: str, key_file: Path | None) -> dict[str, str]:
+    found = server_info(endpoint, key_file)
     return {key: str(found[key]) for key in _SAID if found.get(key) is not None}
 
 
-def server_info(endpoint: str) -> dict[str, Any]:
-    """What an SGLang says of itself; empty of another engine. Raises `ENGINE.STATE` when nobody answers."""
+def server_info(endpoint: str, key_file: Path | None = None) -> dict[str, Any]:
+    """What an SGLang says of itself; empty of another engine.
+
+    Raises `ENGINE.STATE` when nobody answers, `KEY.FILE`, `KEY.REFUSED`.
+    """
     import httpx
 
+    headers = api_key.headers(key_file)
     try:
         # Not through a proxy of the environment, which reaches no loopback of ours.
-        answer = httpx.get(f"{endpoint}/server_info", timeout=LOOK_S, trust_env=False)
+        answer = httpx.get(f"{endpoint}/server_info", headers=headers, timeout=LOOK_S, trust_env=False)
+        if answer.status_code == 401:
+            raise api_key.refused(endpoint)
         said = answer.json() if answer.status_code == 200 else {}
     except (httpx.HTTPError, httpx.InvalidURL) as error:
         raise _nobody(endpoint, str(error) or type(error).__name__) from None

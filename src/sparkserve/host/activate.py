@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkserve import disk, plan
+from sparkserve import api_key, disk, plan
 from sparkserve.errors import SparkserveError, not_root
 from sparkserve.group import run_files
 from sparkserve.host import identity, preview, record, verify
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from sparkserve.host.change import Change
+    from sparkserve.plan import Plan
 
+CREDENTIALS = "/run/credentials/"
 _USAGE = """Usage: {name} [--dry-run] [--json]{more}
 
 {what}
@@ -83,14 +85,15 @@ def bring(system: System, closure: Path | None, *, replace: bool, dry: bool, as_
 def activate(system: System, closure: Path, *, replace: bool = False) -> bool:
     """Bring the node to what `closure` wants, and verify it; whether anything changed.
 
-    Raises `NODE.CLOSURE` for the closure of another node, `NODE.FOREIGN` for files edited by hand unless
-    `replace`, `NODE.ACTIVATE` when an engine runs and something would change, or when the node is not as
-    planned afterwards, and `NODE.REBOOT` when only a reboot is missing.
+    Raises `NODE.CLOSURE` for the closure of another node, `KEY.FILE` on a head without the keys of its
+    endpoint, `NODE.FOREIGN` for files edited by hand unless `replace`, `NODE.ACTIVATE` when an engine runs
+    and something would change, or when the node is not as planned afterwards, and `NODE.REBOOT` when only a
+    reboot is missing.
     """
     wants = plan.load(closure / "plan.json")
     with _writing(system):
         change = plan_change(system, closure, wants)
-        identity.check(system, closure, wants.node.name, change.record)
+        _check(system, closure, wants, change)
         if change.foreign and not replace:
             raise _foreign(system, change)
         _go(system, change)
@@ -129,8 +132,17 @@ def dry_run(system: System, closure: Path | None) -> dict[str, Any]:
     wants = plan.load(closure / "plan.json") if closure else None
     change = plan_change(system, closure, wants)
     if closure and wants:
-        identity.check(system, closure, wants.node.name, change.record)
+        _check(system, closure, wants, change)
     return preview.preview(system, change)
+
+
+def _check(system: System, closure: Path, wants: Plan, change: Change) -> None:
+    """Raise `NODE.CLOSURE` or `KEY.FILE` before anything is changed."""
+    identity.check(system, closure, wants.node.name, change.record)
+    keys = wants.serving.api_key_file
+    # Else the front would not start, with the group down. What systemd decrypts for it is there only then.
+    if keys and wants.node.rank == 0 and not keys.startswith(CREDENTIALS):
+        api_key.read(system.at(keys))
 
 
 @contextmanager

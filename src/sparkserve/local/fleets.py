@@ -16,6 +16,7 @@ from sparkserve.output import phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
+    from pathlib import Path
 
     from sparkserve.plan import Plan
 Part = Literal["engine", "supervisor", "front"]
@@ -44,7 +45,7 @@ def advice(state: str, fleet: str) -> str:
 class Up(NamedTuple):
     """What `up` did: where the model is served, whether it was before, the seconds of each phase.
 
-    `pid` is the engine's on this machine, None when it runs on nodes of its own.
+    `pid` is the engine's on this machine, None when it runs on nodes of its own. `keyed`: it asks for a key.
     """
 
     model: str
@@ -53,12 +54,13 @@ class Up(NamedTuple):
     already: bool
     pid: int | None
     seconds: dict[str, float]
+    keyed: bool = False
 
 
 class Serving(NamedTuple):
     """Who answers for a fleet: `state` is `ready` or a key of `ADVICE`, `reason` why, if anybody knows.
 
-    `answered` notes the seconds of an answer.
+    `answered` notes the seconds of an answer. Requests must show a key of `key_file`, if there is one.
     """
 
     state: str
@@ -66,6 +68,7 @@ class Serving(NamedTuple):
     endpoint: str
     model: str
     answered: Callable[[float], object] = lambda seconds: None
+    key_file: Path | None = None
 
 
 class There(Protocol):

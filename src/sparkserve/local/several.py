@@ -73,7 +73,8 @@ def bring_up(found: Sequence[Plan]) -> Up:
                 with uninterrupted():
                     triangle.down(name)
             raise
-    return Up(head.serving.model, head.serving.endpoint, status.fleet_id, already, None, seconds)
+    serving, keyed = head.serving, head.serving.key_file is not None
+    return Up(serving.model, serving.endpoint, status.fleet_id, already, None, seconds, keyed)
 
 
 def exists(fleet: str) -> bool:
@@ -126,7 +127,7 @@ class Nodes:
         serving = self.plan().serving
         verdict, reason, _ = health.ask(serving.endpoint)
         state = "ready" if verdict == "ok" else verdict or "silent"
-        return Serving(state, reason, serving.endpoint, serving.model)
+        return Serving(state, reason, serving.endpoint, serving.model, key_file=serving.key_file)
 
     def plan(self) -> Plan:
         """See `There.plan`."""

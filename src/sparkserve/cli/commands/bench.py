@@ -144,7 +144,8 @@ def _run(mode: Any, values: dict[str, Any], **defaults: Any) -> None:
     from sparkserve.cli import measured
 
     how = measured.How(*(values.pop(name) for name in ("boots", "output", "resume", "as_json")))
-    where = given.place(values.pop("fleet"), values.pop("endpoint"), values.pop("model"), how.boots)
+    fleet, endpoint, model, key_file = map(values.pop, ("fleet", "endpoint", "model", "api_key_file"))
+    where = given.place(fleet, endpoint, model, key_file, how.boots)
     quick = measured.QUICK if values.pop("quick") else {}
     names = {"least": "min", "most": "max"}
     chosen = {names.get(name, name): value for name, value in values.items() if value is not None}

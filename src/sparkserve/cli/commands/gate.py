@@ -56,12 +56,13 @@ Without names: the gates that the plan of the running fleet declares, in its ord
 failed. Each leaves an evidence file.
 
 Exit code: 0 when all passed, 52 when nothing is ready to answer, 65 when a gate failed, 66 for a baseline
-that is no evidence.""",
+that is no evidence, 100 for a file without a key, 101 when the endpoint does not take it.""",
 )
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=options.complete(_names))
 @options.fleet
 @options.endpoint
 @options.model
+@options.api_key_file
 @click.option("--quick", is_flag=True, help="Fewer and shorter requests.")
 @click.option("--against", type=_EVIDENCE, help="Evidence to compare with, or a folder of it.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Repeat what was random in another run.")
@@ -74,6 +75,7 @@ def run(
     fleet: str,
     endpoint: str | None,
     model: str | None,
+    api_key_file: Path | None,
     quick: bool,
     against: Path | None,
     seed: int | None,
@@ -90,14 +92,13 @@ def run(
     for name in names:
         if name not in _names():
             raise click.BadParameter(f"{name} is none of the gates {', '.join(_names())}", param_hint="NAME")
-    target = _target(fleet, endpoint, model)
+    target = _target(fleet, endpoint, model, api_key_file)
     chosen = list(dict.fromkeys(names or (target.plan.gates if target.plan else ())))
     if not chosen:
         raise click.UsageError("no plan declares gates for this: name those to run")
     seed = secrets.randbelow(2**31) if seed is None else seed
-    order = runner.Order(
-        target.subject, quick, seed, target.plan, files.baseline(against, chosen) if against else {}
-    )
+    baseline = files.baseline(against, chosen) if against else {}
+    order = runner.Order(target.subject, quick, seed, target.plan, baseline, target.key_file)
     console.print(f"{target.subject.model} at {target.subject.endpoint}, seed {seed}")
     found = asyncio.run(runner.run(chosen, order, output or files.folder()))
     if as_json:
@@ -114,11 +115,13 @@ def _line(evidence: Evidence, path: Path) -> dict[str, Any]:
     return {**evidence.model_dump(mode="json", include=kept), "evidence": str(path)}
 
 
-def _target(fleet: str, endpoint: str | None, model: str | None) -> Target:
+def _target(fleet: str, endpoint: str | None, model: str | None, key_file: Path | None) -> Target:
     from sparkserve.gates import subject
 
     named = options.foreign(endpoint, model)
-    return subject.of_fleet(fleet) if named is None else subject.of_endpoint(*named)
+    return (
+        subject.of_fleet(fleet, key_file) if named is None else subject.of_endpoint(*named, key_file=key_file)
+    )
 
 
 @command.command(

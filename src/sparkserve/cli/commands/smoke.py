@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from sparkserve.cli import options
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.command(
@@ -14,11 +19,13 @@ from sparkserve.cli import options
 
     ./sparkserve smoke --json | jq .tokens_per_s
 
-Exit code: 0 for the right answer, 52 when nothing is ready to answer, 53 for a wrong one."""
+Exit code: 0 for the right answer, 52 when nothing is ready to answer, 53 for a wrong one, 100 for a file
+without a key, 101 when the endpoint does not take it."""
 )
 @options.fleet
+@options.api_key_file
 @options.as_json
-def command(fleet: str, as_json: bool) -> None:
+def command(fleet: str, api_key_file: Path | None, as_json: bool) -> None:
     """Ask one question at temperature 0, streaming and not; the answers must be right and equal."""
     from sparkserve.engine import smoke
     from sparkserve.local import fleets
@@ -26,7 +33,7 @@ def command(fleet: str, as_json: bool) -> None:
 
     _, serving = fleets.ready(fleet)
     with phase(f"Ask {serving.model}: {smoke.QUESTION}"):
-        result = smoke.check(serving.endpoint, serving.model)
+        result = smoke.check(serving.endpoint, serving.model, api_key_file or serving.key_file)
     try:
         serving.answered(float(result["seconds"]))
     except OSError as error:  # a full disk does not make the answer wrong

@@ -45,6 +45,9 @@ def command(fleet: str, as_json: bool) -> None:
     body = {"model": done.model, "messages": [{"role": "user", "content": "What is the capital of France?"}]}
     state = "already serves" if done.already else "serves"
     console.print(f"{fleet} {state} {done.model} at {done.endpoint}/v1 (fleet id {done.fleet_id[:12]})")
+    if done.keyed:
+        console.print("It asks for a key: docs/secrets.md says how to show one. Try: ./sparkserve smoke.")
+        return
     console.print("Try: ./sparkserve smoke, or:")
     url = f"{done.endpoint}/v1/chat/completions"
     console.print(f"  curl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'")

@@ -10,5 +10,4 @@
   engram.enable = true;
   clocks.gpuMaxMHz = 2000;
   serving.devices = [ "/dev/nvidia0" "/dev/infiniband/uverbs0" ];
-  serving.secrets.token = "/etc/sparkserve/token";
 }
