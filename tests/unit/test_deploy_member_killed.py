@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sparkserve.deploy.member import Member
     from sparkserve.deploy.state import State
 
-CUTS = 30
+CUTS = 15
 PLAN = plan(Base(generation=1, path="/nix/store/one"), "/nix/store/two")
 COMMANDS: dict[str, Callable[[Member], State]] = {
     "begin": lambda member: member.begin(PLAN, "me"),
@@ -71,6 +71,10 @@ def test_killed_at_every_step(tmp_path: Path, verb: str) -> None:
             left = node.member.look()
             assert left in (known, done), (number, cut)
             found.add(left == done)
+            if left.past:
+                assert node.held("kept") == "/nix/store/two"
+            if left.open is not None:
+                assert (node.held("deploy"), node.held("deploy-base")) == ("/nix/store/two", "/nix/store/one")
             if left == known or verb != "take":  # whose answer counts: look, and take again
                 assert do(node.member) == done
             assert node.member.look() == done
