@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sparkserve import commands
 from sparkserve.deploy import current
 from sparkserve.deploy.member import Member
+from sparkserve.deploy.state import state
 from sparkserve.deployrs import session as sessions
 from sparkserve.errors import SparkserveError
 from sparkserve.host import effects, prepare, record
@@ -60,8 +61,8 @@ class Node(Member):
         """
         folder = sessions.folder(self.system)
         self.files.folder(folder)
-        with self._locked(fcntl.LOCK_SH):
-            known = self._state()
+        with self._locked(fcntl.LOCK_SH) as found:
+            known = state(found)
             if known.open is not None:
                 raise self._leased(known.open)
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
