@@ -161,10 +161,10 @@ def generations() -> Command:
     return reads("sh", "-c", script, "generations", PROFILE)
 
 
-def read_closure(path: str) -> Command:
-    """What the host closure `path` says of itself: its plan, closure and pins in JSON, a NUL after each."""
-    script = 'for name in plan closure pins; do cat "$1/$name.json" 2>/dev/null; printf "\\0"; done'
-    return reads("sh", "-c", script, "read", path)
+def read_closures(*paths: str) -> Command:
+    """What host closures say of themselves: of each plan, closure and pins in JSON, a NUL after each."""
+    each = 'for name in plan closure pins; do cat "$path/$name.json" 2>/dev/null; printf "\\0"; done'
+    return reads("sh", "-c", f"for path; do {each}; done", "read", *paths)
 
 
 def activate(path: str) -> Command:
@@ -271,3 +271,29 @@ def deploy_member(program: str, verb: str, *words: str) -> Command:
     """
     safety = Safety.READS_HOSTS if verb == "look" else Safety.CHANGES_HOSTS
     return Command((program, "deploy", "member", verb, "--json", "--", *words), safety, 60.0)
+
+
+def deploy_effect(program: str, id: str, epoch: int, step: str, command: Command) -> Command:
+    """`command`, for as long as the node's deployment is `id` at `epoch`; else it ends with DEPLOY.FENCED."""
+    argv = (program, "deploy", "member", "do", id, str(epoch), step, "--", *command.argv)
+    return Command(argv, command.safety, command.timeout_s + 60)
+
+
+def deactivate(path: str) -> Command:
+    """Give back what was on the node before all closures; `path` is any closure of it."""
+    return changes(f"{path}/bin/deactivate", timeout_s=180)
+
+
+def drop_profile() -> Command:
+    """Leave the node without a current generation. The generations stay."""
+    return changes("rm", "-f", PROFILE)
+
+
+def held(name: str) -> Command:
+    """The store path that `hold` keeps under `name`; exit 1 when there is none."""
+    return reads("readlink", "-e", f"{HOLDS}/{name}")
+
+
+def lacking(*paths: str) -> Command:
+    """Those of `paths` that are not in the node's store."""
+    return reads("nix-store", "--check-validity", "--print-invalid", *paths, timeout_s=60)

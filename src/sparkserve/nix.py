@@ -98,9 +98,10 @@ def keep(path: Path, link: Path) -> None:
 
 
 class Registered(NamedTuple):
-    """What Nix's database says of a path: the hex SHA-256 of its NAR, and the paths it refers to."""
+    """What Nix's database says of a path: the hex SHA-256 and bytes of its NAR, and what it refers to."""
 
     sha256: str
+    size: int
     references: tuple[str, ...]
 
 
@@ -111,8 +112,8 @@ def closure(paths: Sequence[Path]) -> dict[str, Registered]:
     lines = iter(_output(["nix-store", "--dump-db", *all_paths]).splitlines())
     found = {}
     for path in lines:
-        sha256, _, _, count = (next(lines) for _ in range(4))
-        found[path] = Registered(sha256, tuple(next(lines) for _ in range(int(count))))
+        sha256, size, _, count = (next(lines) for _ in range(4))
+        found[path] = Registered(sha256, int(size), tuple(next(lines) for _ in range(int(count))))
     others = {path: set(each.references) - {path} for path, each in found.items()}
     return {path: found[path] for path in TopologicalSorter(others).static_order()}
 

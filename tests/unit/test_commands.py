@@ -29,7 +29,10 @@ RESTORE = (
     'new="/nix/store/.sparkserve-$$" && rm -rf "$new" && nix-store --restore "$new" && '
     'chmod -R a-w "$new" && rm -rf "$1" && mv -T "$new" "$1" && sync -f /nix/store'
 )
-READ = 'for name in plan closure pins; do cat "$1/$name.json" 2>/dev/null; printf "\\0"; done'
+READ = (
+    "for path; do for name in plan closure pins; do "
+    'cat "$path/$name.json" 2>/dev/null; printf "\\0"; done; done'
+)
 LINES = [
     (commands.hold("incoming", P), 2, f"sh -c '{HOLD}' hold /nix/var/nix/gcroots/sparkserve incoming {P}"),
     (commands.release("incoming"), 2, "rm -f /nix/var/nix/gcroots/sparkserve/incoming"),
@@ -63,7 +66,7 @@ LINES = [
      "/nix/var/nix/profiles/sparkserve --live"),
     (commands.drift(live=False, deep=True), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank drift "
      "/nix/var/nix/profiles/sparkserve --deep"),
-    (commands.read_closure(P), 1, f"sh -c '{READ}' read {P}"),
+    (commands.read_closures(P), 1, f"sh -c '{READ}' read {P}"),
     (commands.boot_log(50), 1, "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --lines 50"),
     (commands.boot_log(50, follow=True, after="7:1234"), 1,
      "/nix/var/nix/profiles/sparkserve/bin/sparkserve rank log --after 7:1234 --follow"),
@@ -77,6 +80,15 @@ LINES = [
     (commands.start_units("a.service"), 2,
      """sh -c 'systemctl reset-failed "$@" 2>/dev/null; exec systemctl start "$@"' - a.service"""),
     (commands.stop_units("a.service"), 3, f"sh -c '{STOP}' stop a.service"),
+    (commands.deploy_effect("/p", "0123456789ab", 2, "start", commands.start_units("a.service")),
+     2, "/p deploy member do 0123456789ab 2 start -- "
+     """sh -c 'systemctl reset-failed "$@" 2>/dev/null; exec systemctl start "$@"' - a.service"""),
+    (commands.deploy_effect("/p", "0123456789ab", 2, "stop", commands.stop_units("a.service")), 3,
+     f"/p deploy member do 0123456789ab 2 stop -- sh -c '{STOP}' stop a.service"),
+    (commands.deactivate(P), 2, f"{P}/bin/deactivate"),
+    (commands.drop_profile(), 2, "rm -f /nix/var/nix/profiles/sparkserve"),
+    (commands.held("deploy"), 1, "readlink -e /nix/var/nix/gcroots/sparkserve/deploy"),
+    (commands.lacking(P, P), 1, f"nix-store --check-validity --print-invalid {P} {P}"),
 ]  # fmt: skip
 
 
@@ -126,6 +138,15 @@ def test_generations_lists_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "sparkserve").symlink_to("sparkserve-12-link")
     out = subprocess.run(ask.argv, capture_output=True, text=True, check=True).stdout
     assert sorted(out.splitlines()) == ["1 /nix/store/a", "12 /nix/store/b", "current 12"]
+
+
+def test_closures_say_what_they_are(tmp_path: Path) -> None:
+    ours = tmp_path / "it's ours"
+    ours.mkdir()
+    (ours / "plan.json").write_text('{\n  "a": 1\n}\n')
+    (ours / "closure.json").write_text('{"b": "\\n"}')
+    out = subprocess.run(commands.read_closures("/none", str(ours)).argv, capture_output=True, text=True)
+    assert out.stdout.split("\0") == ["", "", "", '{\n  "a": 1\n}\n', '{"b": "\\n"}', "", ""]
 
 
 def test_what_is_verified_is_noted_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def test_a_generation_is_read_over_the_runner() -> None:
     runner = Recorded(
         {
             commands.generations().line(): Result(0, f"current 7\n7 {path}\n"),
-            commands.read_closure(path).line(): Result(0, texts),
+            commands.read_closures(path).line(): Result(0, texts),
         },
         allow=Safety.READS_HOSTS,
     )

@@ -12,6 +12,8 @@ from local_values import PLANS
 
 from sparkserve import commands, disk
 from sparkserve.commands import Command, Safety
+from sparkserve.deploy.plan import DeployPlan, Member
+from sparkserve.deploy.state import Deployment, State
 from sparkserve.errors import SparkserveError
 from sparkserve.local import fleets, health, lock, names, namespaces, power, several, triangle
 from sparkserve.local.boot import DEFAULT_SIZES
@@ -50,6 +52,7 @@ class World(Recorded):
         self.power_fails: BaseException | None = None
         self.health_fails: BaseException | None = None
         self.health = DOWN
+        self.deployed: dict[str, State] = {}
 
     def run(self, node: str, command: Command, *, feed: Sequence[str] | None = None) -> Result:
         result = super().run(node, command, feed=feed)
@@ -64,6 +67,10 @@ class World(Recorded):
         return self._answer(node, command) or result
 
     def _answer(self, node: str, command: Command) -> Result | None:
+        if command == commands.held("deploy"):
+            return Result(0, f"{CLOSURE}\n") if node in self.deployed else Result(1)
+        if command.argv[1:4] == ("deploy", "member", "look"):
+            return Result(0, self.deployed[node].model_dump_json(by_alias=True))
         if command == commands.current():
             return Result(0, self.profile.get(node, ""))
         if command.argv[:1] == ("nix-env",):
@@ -132,7 +139,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         return made
 
     monkeypatch.setattr(several, "connect", connect)
-    monkeypatch.setattr(several, "_build", lambda found, seconds: dict.fromkeys(NODES, CLOSURE))
+    monkeypatch.setattr(several, "build", lambda found, seconds: dict.fromkeys(NODES, CLOSURE))
     monkeypatch.setattr(namespaces, "check", lambda: None)
     monkeypatch.setattr(triangle, "check", lambda found: None)
     monkeypatch.setattr(disk, "check", lambda state: None)
@@ -228,11 +235,27 @@ def test_what_served_goes_on_until_all_is_copied_and_verified(world: World, phas
     assert (stops(world), world.state) == ([], "up")
 
 
+def test_up_refuses_while_a_deployment_is_open(world: World) -> None:
+    served(world)
+    world.profile["spark-1"] = "/nix/store/11111111111111111111111111111111-old"
+    member = Member(name="spark-1", base=None, target=CLOSURE)
+    plan = DeployPlan(fleet=FLEET, members=(member,), base_fleet_id=None, target_fleet_id="0")
+    now = Deployment(id=plan.id, epoch=1, plan=plan, deployer="somebody", since="today")
+    world.deployed = {"spark-1": State(open=now)}
+    with pytest.raises(SparkserveError, match="by somebody since today") as caught:
+        several.bring_up(PLANS)
+    assert (caught.value.id, caught.value.where) == ("DEPLOY.LEASE", "spark-1")
+    assert (stops(world), world.state) == ([], "up")
+    assert not [line for _, line in world.asked if "nix copy" in line or "activate" in line]
+    world.deployed = {"spark-1": State()}  # its hold is left of one that has ended
+    assert several.bring_up(PLANS).already is False
+
+
 def test_a_build_that_fails_touches_no_node(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(found: object, seconds: object) -> None:
         raise WRONG
 
-    monkeypatch.setattr(several, "_build", fails)
+    monkeypatch.setattr(several, "build", fails)
     with pytest.raises(SparkserveError):
         several.bring_up(PLANS)
     assert (world.downs, world.asked) == (0, [])

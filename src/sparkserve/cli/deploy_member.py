@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkserve.cli import options
+from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
     from sparkserve.deploy.state import Outcome, State
@@ -69,6 +70,32 @@ def note(id: str, epoch: int, step: str, as_json: bool) -> None:
     from sparkserve.deploy.member import Member
 
     _print(Member().note(id, epoch, step))
+
+
+@group.command(
+    "do",
+    context_settings={"ignore_unknown_options": True},
+    epilog="Example: sparkserve deploy member do 0123456789ab 1 start -- systemctl start sparkserve-rank",
+)
+@_id
+@_epoch
+@click.argument("step")
+@click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
+def do(id: str, epoch: int, step: str, argv: tuple[str, ...]) -> None:
+    """Write STEP down and become the program ARGV, unless another deployer has taken over."""
+    import os
+    import signal
+
+    from sparkserve.deploy.member import Member
+    from sparkserve.output import print_error
+
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program would inherit that
+    try:
+        os.set_inheritable(Member().effect(id, epoch, step), True)
+    except SparkserveError as error:
+        print_error(error, as_json=True)
+        raise SystemExit(error.exit_code) from None
+    os.execvp(argv[0], argv)  # noqa: S606 - as every command that a runner sends
 
 
 @group.command(epilog="Example: sparkserve deploy member decide 0123456789ab 1 keep")

@@ -35,6 +35,7 @@ TARGET = f"{commands.HOLDS}/deploy"
 BASE = f"{commands.HOLDS}/deploy-base"
 KEPT = f"{commands.HOLDS}/kept"  # the target of the last deployment that was kept
 LOCK_S = 30.0  # a busy core may let its holder wait
+EFFECT_S = 45.0  # for what a deployer that is gone has begun: most of it is seconds
 _POLL_S = 0.02
 
 
@@ -88,10 +89,45 @@ class Member:
             return self._append(found, "begun", epoch=known.epoch + 1, plan=whole, deployer=deployer)
 
     def take(self, id: str, epoch: int, deployer: str) -> State:
-        """Go on with an open deployment in place of whoever had it, who is refused from now on."""
+        """Go on with an open deployment in place of whoever had it, who is refused from now on.
+
+        What he has begun on the node ends before that. Raises `DEPLOY.LEASE` when it does not.
+        """
         with self._locked() as found:
             self._mine(state(found), id, epoch)
-            return self._append(found, "taken", epoch=epoch + 1, deployer=deployer)
+        fd = self._effects(EFFECT_S)
+        try:
+            with self._locked() as found:
+                self._mine(state(found), id, epoch)
+                return self._append(found, "taken", epoch=epoch + 1, deployer=deployer)
+        finally:
+            os.close(fd)
+
+    def effect(self, id: str, epoch: int, step: str) -> int:
+        """Let the open deployment change the node: a descriptor, and until it is closed nobody takes over.
+
+        A program that is to make the change inherits it, and holds it however this process ends.
+        """
+        fd = self._effects(LOCK_S)
+        try:
+            self.note(id, epoch, step)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _effects(self, seconds: float) -> int:
+        """The lock on effects: not that of the journal, which can be read while the node changes."""
+        try:
+            fd = os.open(self.folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise self._fenced("an open deployment", "no journal") from None
+        try:
+            self._lock(fd, fcntl.LOCK_EX, seconds)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
 
     def note(self, id: str, epoch: int, step: str) -> State:
         """Write down that `step` is about to be done, or is done; no harm when it is noted already."""
@@ -141,7 +177,7 @@ class Member:
             self.files.folder(folder)
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                self._lock(fd, how)
+                self._lock(fd, how, LOCK_S)
                 yield journals(folder, self.files)
             finally:
                 os.close(fd)
@@ -152,14 +188,14 @@ class Member:
                 raise disk.full(str(error.filename or folder)) from None
             raise
 
-    def _lock(self, fd: int, how: int) -> None:
-        end = time.monotonic() + LOCK_S
+    def _lock(self, fd: int, how: int, seconds: float) -> None:
+        end = time.monotonic() + seconds
         while True:
             try:
                 return fcntl.flock(fd, how | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() > end:
-                    raise self._busy() from None
+                    raise self._busy(seconds) from None
                 time.sleep(_POLL_S)
 
     def _mine(self, known: State, id: str, epoch: int) -> Deployment:
@@ -193,11 +229,11 @@ class Member:
             do="Wait for its end. When its deployer is gone: ./sparkserve deploy --resume",
         )
 
-    def _busy(self) -> SparkserveError:
+    def _busy(self, seconds: float) -> SparkserveError:
         return SparkserveError(
             "DEPLOY.LEASE",
             expected="one command at a time for the node's deployment",
-            found=f"another one that has not ended for {LOCK_S:.0f} s",
+            found=f"another one that has not ended for {seconds:.0f} s",
             where=self.system.name,
             do="Look for it on the node: ps ax | grep -e 'deploy member' -e activate-rs",
         )

@@ -25,7 +25,7 @@ from sparkserve.runner import failed
 if TYPE_CHECKING:
     from sparkserve.deploy.plan import DeployPlan
     from sparkserve.deploy.state import Deployment, Outcome
-    from sparkserve.runner import Runner
+    from sparkserve.runner import Result, Runner
 
 
 def deployer() -> str:
@@ -71,9 +71,16 @@ def _call(runner: Runner, node: str, program: str, verb: str, *words: str) -> St
         with suppress(ValidationError):
             return State.model_validate_json(result.out)
         raise failed(node, command, f"an answer that is none: {result.out[-300:]}")
+    if (error := told(result)) is not None:
+        raise error
+    raise failed(node, command, f"exit code {result.code}: {(result.err or result.out).strip()[-300:]}")
+
+
+def told(result: Result) -> SparkserveError | None:
+    """The error that a command printed as JSON and ended with; None when it did not."""
     with suppress(ValueError, KeyError, TypeError):
         said = json.loads(result.out)
         if EXIT_CODES[said["error"]] == result.code:
             texts = {name: said[name] for name in ("expected", "found", "where", "do")}
-            raise SparkserveError(said["error"], **texts)
-    raise failed(node, command, f"exit code {result.code}: {(result.err or result.out).strip()[-300:]}")
+            return SparkserveError(said["error"], **texts)
+    return None

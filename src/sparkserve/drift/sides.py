@@ -53,7 +53,7 @@ def of_generation(runner: Runner, node: str, number: int) -> Side:
             where=node,
             do="Name one of them.",
         )
-    texts = check(runner, node, commands.read_closure(there[number])).split("\0")
+    texts = check(runner, node, commands.read_closures(there[number])).split("\0")
     return _of_texts(f"generation {number} of {node}, {there[number]}", texts[: len(_FILES)])
 
 

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from sparkserve import checkout, commands, disk, nix
 from sparkserve.commands import Safety
+from sparkserve.deploy import survey
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import plans
 from sparkserve.group.look import Look
@@ -47,7 +48,7 @@ def bring_up(found: Sequence[Plan]) -> Up:
         namespaces.check()
         triangle.check(found)
         disk.check(checkout.state())
-        closures = _build(found, seconds)
+        closures = build(found, seconds)
         were_on = exists(name)
         try:
             begin = time.monotonic()
@@ -56,6 +57,7 @@ def bring_up(found: Sequence[Plan]) -> Up:
             seconds["nodes"] = time.monotonic() - begin
             begin = time.monotonic()
             with closing(connect(fleet, Safety.STOPS_SERVING)) as runner:
+                survey.refuse_open(runner, closures)
                 deliver.deliver(runner, closures)
                 seconds["copy"] = time.monotonic() - begin
                 begin = time.monotonic()
@@ -160,7 +162,8 @@ def _look(runner: Runner, node: str) -> Look | Missing:
         return Missing("lost", f"it has no sparkserve of this version ({''.join(said) or 'no message'})")
 
 
-def _build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
+def build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
+    """The closures of these plans by node, in rank order; `seconds` gets each phase's. Raises `NIX.BUILD`."""
     from sparkserve.pins import BUILDER, fetch
 
     begin = time.monotonic()

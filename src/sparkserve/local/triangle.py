@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -112,6 +113,24 @@ def load(fleet: str) -> Fleet:
             do=f"Run {command('up', fleet)}.",
         )
     return found
+
+
+def adopt(fleet: Fleet, plans: Sequence[Plan], *, dry: bool = False) -> None:
+    """Remember that the nodes run by `plans` now, not by those they were powered on for.
+
+    Raises `FLEET.OPTION`, with `dry` only that, when these are of other nodes, cables, addresses or ports.
+    """
+    other = replace(fleet, plans=tuple(plans))
+    if _parts(other) != _parts(fleet):
+        raise SparkserveError(
+            "FLEET.OPTION",
+            expected="nodes, cables, addresses and port as they were when the nodes were powered on",
+            found="others, which a node cannot change while it runs",
+            where=fleet.name,
+            do=f"Power them off and on: {command('up', fleet.name)}.",
+        )
+    if not dry:
+        record.save(other)
 
 
 def exists(fleet: str) -> bool:

@@ -51,7 +51,7 @@ def _make(closure: dict[str, nix.Registered], twins: dict[str, str], detail: Cal
         cache = Path(folder)
         (cache / "nix-cache-info").write_text(f"StoreDir: {store.STORE}\n")
         made = []
-        for path, (sha256, references) in closure.items():
+        for path, (sha256, _, references) in closure.items():
             if path in twins:
                 continue
             detail(name_of(path))

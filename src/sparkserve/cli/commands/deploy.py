@@ -1,15 +1,49 @@
-"""`sparkserve deploy`: moves a fleet to another closure, as one transaction over its nodes."""
+"""`sparkserve deploy`: moves a fleet to what its files say, as one transaction over its nodes."""
 
 from __future__ import annotations
 
 import click
 
-from sparkserve.cli import deploy_member
+from sparkserve.cli import deploy_member, deployed, options
 
 
-@click.group(hidden=True)
-def command() -> None:
-    """Move a fleet to another closure."""
+@click.group(
+    invoke_without_command=True,
+    subcommand_metavar="",
+    epilog="""Examples:
+
+    ./sparkserve deploy
+
+    ./sparkserve deploy --apply
+
+    ./sparkserve deploy --json | jq '.members[] | {name, bytes}'
+
+    ./sparkserve deploy --resume
+
+Without --apply it prints the plan and changes nothing; --apply does exactly the plan that was printed, and
+refuses when it would be another one now.
+
+Exit code: 0 kept, 90 another plan, 91 one is open already, 94 the head is needed, 95 undone on all nodes, 96
+neither kept nor undone everywhere yet (--resume goes on), 99 nothing to do.""",
+)
+@options.fleet
+@click.option("--apply", "apply_", is_flag=True, help="Do it. Without it nothing changes.")
+@click.option("--resume", "resume_", is_flag=True, help="End a deployment that was interrupted.")
+@options.as_json
+@click.pass_context
+def command(context: click.Context, fleet: str, apply_: bool, resume_: bool, as_json: bool) -> None:
+    """Move all nodes to what the files say, prove it, and keep it; or undo it on all."""
+    if context.invoked_subcommand is not None:
+        return
+    if resume_ and apply_:
+        raise click.UsageError("either --apply or --resume")
+    from sparkserve.deploy import deployer
+
+    if resume_:
+        deployed.ended(deployer.resume(fleet), as_json=as_json)
+        return
+    made = deployer.deploy(fleet, apply=apply_, show=lambda plan: deployed.show(plan, as_json=as_json))
+    deployed.done(made, "deploy", apply=apply_, as_json=as_json)
 
 
 command.add_command(deploy_member.group)

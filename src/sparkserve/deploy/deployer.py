@@ -1,0 +1,109 @@
+"""The deployer's commands: plan, apply, resume, roll back. One at a time for a fleet and a state folder."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from sparkserve import checkout, disk, plan
+from sparkserve.commands import Safety
+from sparkserve.deploy import history, members, planning, rollback, survey, transaction, way
+from sparkserve.deploy import resume as resuming
+from sparkserve.deploy.history import History
+from sparkserve.fleet import plans
+from sparkserve.local import lock, several, triangle
+from sparkserve.output import phase
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from sparkserve.deploy.plan import DeployPlan
+    from sparkserve.deploy.resume import Ended
+    from sparkserve.deploy.survey import Found
+    from sparkserve.deploy.way import Way
+
+    Show = Callable[[DeployPlan], None]
+
+
+def deploy(fleet: str, *, apply: bool, show: Show) -> DeployPlan:
+    """Plan what brings `fleet` to what its files say, `show` it, and do it with `apply`.
+
+    Raises `DEPLOY.PLAN` when another plan was shown last, and as planning and `transaction.run`.
+    """
+    with phase("Evaluate the plan"):
+        found = plans.load(fleet)
+        plans.require_packages(found[0])
+    with _changing(fleet):
+        to = way.to(fleet, found[0])
+        if to.here:
+            triangle.adopt(to.here, found, dry=True)
+        closures = several.build(found, {})
+        with closing(to.connect(Safety.READS_HOSTS)) as runner, phase("Ask the nodes"):
+            made = planning.for_closures(runner, fleet, closures, found[0].gates)
+        return _shown(to, "deploy", made, apply=apply, show=show)
+
+
+def roll_back(fleet: str, target: str | None, *, apply: bool, show: Show) -> DeployPlan:
+    """The same for a generation that was kept: see `rollback.plan`."""
+    with _changing(fleet):
+        to = way.to(fleet)
+        with closing(to.connect(Safety.READS_HOSTS)) as runner, phase("Ask the nodes"):
+            made = rollback.plan(runner, fleet, to.nodes, target)
+        _adopt(to, made, dry=True)
+        return _shown(to, "rollback", made, apply=apply, show=show)
+
+
+def resume(fleet: str) -> list[Ended]:
+    """End what is open on the nodes of `fleet`, whoever began it. Raises as `resuming.resume`."""
+    with _changing(fleet):
+        to = way.to(fleet)
+        with closing(to.connect()) as runner:
+            ended = resuming.resume(runner, to.nodes, members.deployer(), to.healthy)
+        for each in ended:
+            History(history.of(fleet)).resumed(each.plan, each.outcome)
+            if each.outcome == "keep":
+                _adopt(to, each.plan)
+        return ended
+
+
+def generations(fleet: str) -> dict[str, Found]:
+    """What each node of `fleet` has, by name in rank order."""
+    to = way.to(fleet)
+    with closing(to.connect(Safety.READS_HOSTS)) as runner:
+        return survey.survey(runner, to.nodes)
+
+
+@contextmanager
+def _changing(fleet: str) -> Iterator[None]:
+    """The only command of this state folder that changes the fleet."""
+    with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
+        yield
+
+
+def _shown(to: Way, what: str, made: DeployPlan, *, apply: bool, show: Show) -> DeployPlan:
+    folder = history.of(made.fleet)
+    if apply:
+        history.require(folder, what, made)
+    show(made)
+    if not apply:
+        history.keep(folder, what, made)
+        return made
+    history.forget(folder, what)
+    transaction.run(to, made, History(folder))
+    _adopt(to, made)
+    return made
+
+
+def _adopt(to: Way, made: DeployPlan, *, dry: bool = False) -> None:
+    """Let this machine's own nodes be known by the plans of the targets, which are on them."""
+    if to.here is None:
+        return
+    found = []
+    with closing(to.connect(Safety.READS_HOSTS)) as runner:
+        for member in made.members:
+            if (
+                there := survey.descriptions(runner, member.name, [member.target])[member.target]
+            ) is not None:
+                found.append(plan.parse(json.loads(there.plan)))
+    triangle.adopt(to.here, found, dry=dry)

@@ -1,0 +1,123 @@
+"""How a deployer reaches the nodes and the endpoint of a fleet: of nodes on this machine, or of Sparks."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import socket
+import subprocess
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sparkserve.commands import Safety
+from sparkserve.deploy import history
+from sparkserve.errors import SparkserveError
+from sparkserve.fleet import plans
+from sparkserve.local import health, several, triangle
+from sparkserve.runner import SSH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from sparkserve.deploy.plan import DeployPlan
+    from sparkserve.local.record import Fleet
+    from sparkserve.plan import Plan
+    from sparkserve.runner import Runner
+
+
+@dataclass(frozen=True)
+class Way:
+    """To a fleet: `head` is the plan of its head, `here` its nodes when they are on this machine."""
+
+    head: Plan
+    here: Fleet | None
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes' names in rank order."""
+        return [node.name for node in self.head.fleet.nodes]
+
+    def connect(self, allow: Safety = Safety.STOPS_SERVING) -> Runner:
+        """A new runner, which the caller closes."""
+        return several.connect(self.here, allow) if self.here else SSH(self._config(), allow)
+
+    def healthy(self) -> None:
+        """Wait until the endpoint answers with a token. Raises `ENGINE.READY`."""
+        with self._endpoint() as endpoint:
+            health.wait(endpoint, several.HEALTHY_S)
+
+    def prove(self, plan: DeployPlan) -> None:
+        """Run the plan's gates, quick. Raises `GATE.FAILED`."""
+        from sparkserve.gates import files, runner, subject
+        from sparkserve.gates.evidence import Subject
+
+        with self._endpoint() as endpoint:
+            about = Subject(
+                endpoint=endpoint,
+                model=self.head.serving.model,
+                fleet=plan.fleet,
+                fleet_id=plan.target_fleet_id,
+                plan_sha256=subject.digest(self.head),
+            )
+            order = runner.Order(about, quick=True, seed=secrets.randbelow(2**31), plan=self.head)
+            found = asyncio.run(runner.run(plan.gates, order, files.folder()))
+        if failed := [evidence for evidence, _ in found if not evidence.passed]:
+            raise SparkserveError(
+                "GATE.FAILED",
+                expected=f"the gates {', '.join(plan.gates)} to pass",
+                found="; ".join(f"{evidence.gate}: {evidence.summary}" for evidence in failed),
+                where=plan.fleet,
+                do=f"The evidence is in {files.folder()}.",
+            )
+
+    @contextmanager
+    def _endpoint(self) -> Iterator[str]:
+        """Where the head's front answers from here."""
+        port = self.head.serving.port
+        if self.here:
+            yield self.head.serving.endpoint
+            return
+        # It listens on the head's loopback. Until ssh forwards, nobody answers, and we ask again.
+        with closing(socket.create_server(("127.0.0.1", 0))) as free:
+            ours = free.getsockname()[1]
+        options = ["-N", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ControlPath=none"]
+        through = ["-L", f"127.0.0.1:{ours}:127.0.0.1:{port}", self.nodes[0]]
+        argv = ["ssh", "-F", str(self._config()), *options, *through]
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield f"http://127.0.0.1:{ours}"
+        finally:
+            process.terminate()
+            process.wait()
+
+    def _config(self) -> Path:
+        path = history.of(self.head.fleet.name) / "ssh_config"
+        path.write_text(config(self.head))
+        return path
+
+
+def config(plan: Plan) -> str:
+    """The text of an ssh_config that knows the nodes of a fleet, and all else from the owner's own. Pure."""
+    nodes = "".join(f"Host {node.name}\n  HostName {node.address}\n" for node in plan.fleet.nodes)
+    # The first value counts. With -F, ssh reads neither of these by itself.
+    return f"{nodes}Host *\n  Include ~/.ssh/config\n  Include /etc/ssh/ssh_config\n  User root\n"
+
+
+def to(fleet: str, head: Plan | None = None) -> Way:
+    """The way to a fleet, for a deployment of the plan `head` of its head.
+
+    Raises `ENGINE.STATE` for nodes of this machine that are off, and `FLEET.OPTION` for a fleet without any.
+    """
+    here = triangle.load(fleet) if triangle.names(fleet).folder.exists() else None
+    plan = head or (here.plans[0] if here else plans.load(fleet)[0])
+    if plan.fleet.topology == "single":
+        raise SparkserveError(
+            "FLEET.OPTION",
+            expected="a fleet of several nodes",
+            found="fleet.topology single, which has no nodes to deploy to",
+            where=f"hosts/{fleet}/fleet.nix",
+            do="./sparkserve up runs what its files say.",
+        )
+    return Way(plan, here)
