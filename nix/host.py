@@ -1,8 +1,8 @@
-"""Builder of a host closure: plan.json, closure.json, the node's units and files, and the harness that reads
-them.
+"""Builder of a host closure: plan.json, closure.json, pins.json, the node's units and files, and the harness
+that reads them.
 
 in (environment): closure (what closure.nix makes), sparkserve (the harness), guard (the memory guard's
-program, empty for a plan without).
+program, empty for a plan without), pins (JSON: lists by name).
 """
 
 import json
@@ -14,6 +14,7 @@ out = Path(os.environ["out"])
 out.mkdir()
 for name in ("plan.json", "closure.json"):
     shutil.copyfile(Path(os.environ["closure"]) / name, out / name)
+(out / "pins.json").write_text(json.dumps(json.loads(os.environ["pins"]), indent=2, sort_keys=True) + "\n")
 host = json.loads((out / "plan.json").read_text())["host"]
 texts = {f"units/{name}": text for name, text in host["units"].items()}
 texts |= {f"files{path}": file["text"] for path, file in host["files"].items()}

@@ -52,8 +52,11 @@ def modules(a: Side, b: Side, fleet: str) -> list[Change]:
 
 
 def _side(label: str, commit: str, values: dict[str, Any]) -> Side:
-    engine = next(iter(values.values()))["engine"]
-    pins = versions({name: _pins(commit, name) for name in (*BUILDER, engine["package"], engine["model"])})
+    one = next(iter(values.values()))
+    # The same lists as in a host closure (nix/host.nix).
+    guard = ["cc"] if one.get("guard") else []
+    lists = (*BUILDER, one["engine"]["package"], one["engine"]["model"], *guard)
+    pins = versions({name: _pins(commit, name) for name in lists})
     return Side(label, {node: {"plan": value, "pins": pins} for node, value in values.items()}, None, commit)
 
 
