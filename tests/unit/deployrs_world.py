@@ -20,6 +20,7 @@ from host_node import Node as Folder
 from host_node import closure as host_closure
 
 from sparkserve.commands import PROFILE
+from sparkserve.deploy.member import Member
 from sparkserve.deployrs import canary
 from sparkserve.deployrs.activate import main
 from sparkserve.deployrs.node import Node
@@ -54,7 +55,8 @@ class World:
         for path in (PROFILE, "/usr/bin/nix-env", "/nix/store/x"):
             self.system.at(path).parent.mkdir(parents=True, exist_ok=True)
         self.system.at("/usr/bin/nix-env").touch()
-        self.node = Node(self.system, call=self._call)
+        self.node = Node(self.system, self._call)
+        self.member = Member(self.system)
 
     def _step(self, name: str) -> None:
         if len(self.steps) == self.cut:

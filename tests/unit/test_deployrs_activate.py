@@ -179,15 +179,15 @@ def test_an_open_deployment_has_the_node(world: World, two: tuple[str, str]) -> 
     old, new = two
     assert world.deploy(new) == OK
     plan = _plan(new, 2, world.closure("next"))
-    open_ = world.node.begin(plan, "somebody").open
+    open_ = world.member.begin(plan, "somebody").open
     assert open_ is not None
     before = world.now()
     world.forget()
     for line in (world.target(new).activate(), world.target(new).activate("--dry-activate")):
         assert world.run(line) == EXIT_CODES["DEPLOY.LEASE"]
     assert world.run(world.target(new).revoke()) == EXIT_CODES["DEPLOY.LEASE"]
-    world.node.decide(open_.id, open_.epoch, "undo")
-    world.node.end(open_.id, open_.epoch)
+    world.member.decide(open_.id, open_.epoch, "undo")
+    world.member.end(open_.id, open_.epoch)
     # It began from here: to go back behind it is no longer deploy-rs's affair.
     assert world.run(world.target(new).revoke()) == EXIT_CODES["DEPLOY.BASE"]
     assert world.now() == before and world.called == []
@@ -199,10 +199,10 @@ def test_what_a_deployment_has_kept_since_is_what_to_go_back_to(world: World, tw
     world.codes = {f"{old}/bin/activate": 74}
     assert world.deploy(new, confirm=False) == OPEN
     world.codes.clear()
-    open_ = world.node.begin(_plan(new, 2, new), "somebody").open
+    open_ = world.member.begin(_plan(new, 2, new), "somebody").open
     assert open_ is not None
-    world.node.decide(open_.id, open_.epoch, "keep")
-    world.node.end(open_.id, open_.epoch)
+    world.member.decide(open_.id, open_.epoch, "keep")
+    world.member.end(open_.id, open_.epoch)
     kept = world.now()
     assert world.deploy(world.closure("third"), confirm=False) == UNDONE
     assert world.now() == kept
@@ -225,7 +225,7 @@ def test_a_deployment_does_not_begin_while_a_confirmation_is_waited_for(
 
     def confirmed(*_: object) -> bool:
         with pytest.raises(SparkserveError, match=r"DEPLOY\.LEASE"):
-            world.node.begin(_plan(new, 2, new), "somebody")
+            world.member.begin(_plan(new, 2, new), "somebody")
         met.append(world.run(world.target(new).activate()))
         return True
 

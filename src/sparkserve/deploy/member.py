@@ -170,6 +170,18 @@ class Member:
             return ended
 
     @contextmanager
+    def unleased(self) -> Iterator[State]:
+        """No deployment begins while the body runs, which changes the node by other means.
+
+        Raises `DEPLOY.LEASE` while one is open.
+        """
+        with self._locked(fcntl.LOCK_SH) as found:
+            known = state(found)
+            if known.open is not None:
+                raise self._leased(known.open)
+            yield known
+
+    @contextmanager
     def _locked(self, how: int = fcntl.LOCK_EX) -> Iterator[list[Journal]]:
         """The journals, for one command at a time. What the disk refuses becomes an error in words."""
         folder = self.folder

@@ -184,7 +184,7 @@ def _script(node: Node, closure: str, log: Log, *, dry: bool) -> None:
             expected="the node as planned",
             found="that only a reboot is missing",
             where=node.system.name,
-            do="deploy-rs reboots nothing; ./sparkserve deploy does. Or deploy with --auto-rollback false, "
+            do="deploy-rs reboots nothing, unlike ./sparkserve deploy. Or deploy with --auto-rollback false, "
             "reboot the node, and deploy again.",
         )
     if code != 0:

@@ -7,16 +7,17 @@ import os
 import re
 import subprocess
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from sparkserve import commands
 from sparkserve.deploy import current
+from sparkserve.deploy.files import Files
 from sparkserve.deploy.member import Member
-from sparkserve.deploy.state import state
 from sparkserve.deployrs import session as sessions
 from sparkserve.errors import SparkserveError
 from sparkserve.host import effects, prepare, record
+from sparkserve.host.system import System
 from sparkserve.host.there import There, put
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ def _run(program: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[s
 
 
 @dataclass(frozen=True)
-class Node(Member):
-    """A member that is changed outside of a deployment of sparkserve. `call` runs a closure's program."""
+class Node:
+    """A node that is changed outside of a deployment of sparkserve. `call` runs a closure's program."""
 
+    system: System = field(default_factory=System)
     call: Callable[[Path, Mapping[str, str]], subprocess.CompletedProcess[str]] = _run
 
     @contextmanager
@@ -60,11 +62,8 @@ class Node(Member):
         Raises `DEPLOY.LEASE` while somebody does, or a deployment is open.
         """
         folder = sessions.folder(self.system)
-        self.files.folder(folder)
-        with self._locked(fcntl.LOCK_SH) as found:
-            known = state(found)
-            if known.open is not None:
-                raise self._leased(known.open)
+        with Member(self.system).unleased() as known:
+            Files().folder(folder)
             fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 try:
@@ -100,8 +99,8 @@ class Node(Member):
                 expected="the group stopped, on all nodes: deploy-rs changes one after the other",
                 found=f"{RANK} runs, and nothing was changed",
                 where=self.system.name,
-                do=f"On every node: systemctl stop {RANK}. Then the same again. ./sparkserve deploy drains, "
-                "stops and starts the group itself.",
+                do=f"On every node: systemctl stop {RANK}. Then the same again. All of that is done by "
+                "./sparkserve deploy.",
             )
 
     def told(self, program: str, env: Mapping[str, str], log: Log) -> int:

@@ -37,5 +37,5 @@ def no_boot(closure: str) -> SparkserveError:
         expected="an activation now",
         found="one at the next boot (--boot)",
         where=closure,
-        do="Leave --boot out. What only a reboot brings, ./sparkserve deploy brings with it.",
+        do="Leave --boot out. A node that needs a reboot gets it by ./sparkserve deploy.",
     )

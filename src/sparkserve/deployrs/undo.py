@@ -60,7 +60,7 @@ def moved(node: Node, found: str) -> SparkserveError:
         expected="the node as the activation left it",
         found=found,
         where=node.system.name,
-        do="Somebody else has changed it, and it is left so: ./sparkserve rollback leads to a generation.",
+        do="Somebody else has changed it, and it is left so. To a kept generation: ./sparkserve rollback.",
     )
 
 
