@@ -247,6 +247,10 @@ def test_up_refuses_while_a_deployment_is_open(world: World) -> None:
     assert (caught.value.id, caught.value.where) == ("DEPLOY.LEASE", "spark-1")
     assert (stops(world), world.state) == ([], "up")
     assert not [line for _, line in world.asked if "nix copy" in line or "activate" in line]
+    world.on.clear()
+    with pytest.raises(SparkserveError, match="deploy --resume"):
+        several.bring_up(PLANS)
+    assert (world.on, world.downs) == (set(NODES), 0)  # else nothing could resume it
     world.deployed = {"spark-1": State()}  # its hold is left of one that has ended
     assert several.bring_up(PLANS).already is False
 

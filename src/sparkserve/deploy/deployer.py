@@ -6,7 +6,7 @@ import json
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from sparkserve import checkout, disk, plan
+from sparkserve import api_key, checkout, disk, plan
 from sparkserve.commands import Safety
 from sparkserve.deploy import history, members, planning, rollback, survey, transaction, way
 from sparkserve.deploy import resume as resuming
@@ -17,6 +17,7 @@ from sparkserve.output import phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from sparkserve.deploy.plan import DeployPlan
     from sparkserve.deploy.resume import Ended
@@ -26,16 +27,19 @@ if TYPE_CHECKING:
     Show = Callable[[DeployPlan], None]
 
 
-def deploy(fleet: str, *, apply: bool, show: Show) -> DeployPlan:
+def deploy(fleet: str, *, apply: bool, show: Show, key_file: Path | None = None) -> DeployPlan:
     """Plan what brings `fleet` to what its files say, `show` it, and do it with `apply`.
 
+    The gates show a key of `key_file`, or of the file that the plan names.
     Raises `DEPLOY.PLAN` when another plan was shown last, and as planning and `transaction.run`.
     """
     with phase("Evaluate the plan"):
         found = plans.load(fleet)
         plans.require_packages(found[0])
     with _changing(fleet):
-        to = way.to(fleet, found[0])
+        to = way.to(fleet, found[0], key_file)
+        if apply:
+            api_key.headers(to.key_file)  # not only when the nodes have changed
         if to.here:
             triangle.adopt(to.here, found, dry=True)
         closures = several.build(found, {})

@@ -29,10 +29,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Way:
-    """To a fleet: `head` is the plan of its head, `here` its nodes when they are on this machine."""
+    """To a fleet: `head` is the plan of its head, `here` its nodes when they are on this machine.
+
+    `key_file` has a key of the endpoint, for its gates.
+    """
 
     head: Plan
     here: Fleet | None
+    key_file: Path | None = None
 
     @property
     def nodes(self) -> list[str]:
@@ -61,7 +65,8 @@ class Way:
                 fleet_id=plan.target_fleet_id,
                 plan_sha256=subject.digest(self.head),
             )
-            order = runner.Order(about, quick=True, seed=secrets.randbelow(2**31), plan=self.head)
+            seed = secrets.randbelow(2**31)
+            order = runner.Order(about, quick=True, seed=seed, plan=self.head, key_file=self.key_file)
             found = asyncio.run(runner.run(plan.gates, order, files.folder()))
         if failed := [evidence for evidence, _ in found if not evidence.passed]:
             raise SparkserveError(
@@ -75,15 +80,14 @@ class Way:
     @contextmanager
     def _endpoint(self) -> Iterator[str]:
         """Where the head's front answers from here."""
-        port = self.head.serving.port
         if self.here:
             yield self.head.serving.endpoint
             return
-        # It listens on the head's loopback. Until ssh forwards, nobody answers, and we ask again.
+        # Most listen on the head's loopback. Until ssh forwards, nobody answers, and we ask again.
         with closing(socket.create_server(("127.0.0.1", 0))) as free:
             ours = free.getsockname()[1]
         options = ["-N", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ControlPath=none"]
-        through = ["-L", f"127.0.0.1:{ours}:127.0.0.1:{port}", self.nodes[0]]
+        through = ["-L", f"127.0.0.1:{ours}:{self.head.serving.host}:{self.head.serving.port}", self.nodes[0]]
         argv = ["ssh", "-F", str(self._config()), *options, *through]
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
@@ -105,7 +109,7 @@ def config(plan: Plan) -> str:
     return f"{nodes}Host *\n  Include ~/.ssh/config\n  Include /etc/ssh/ssh_config\n  User root\n"
 
 
-def to(fleet: str, head: Plan | None = None) -> Way:
+def to(fleet: str, head: Plan | None = None, key_file: Path | None = None) -> Way:
     """The way to a fleet, for a deployment of the plan `head` of its head.
 
     Raises `ENGINE.STATE` for nodes of this machine that are off, and `FLEET.OPTION` for a fleet without any.
@@ -120,4 +124,4 @@ def to(fleet: str, head: Plan | None = None) -> Way:
             where=f"hosts/{fleet}/fleet.nix",
             do="./sparkserve up runs what its files say.",
         )
-    return Way(plan, here)
+    return Way(plan, here, key_file or plan.serving.key_file)

@@ -40,7 +40,7 @@ HEALTHY_S = 60.0  # from "up" to the front's first token, on cores that three ra
 def bring_up(found: Sequence[Plan]) -> Up:
     """Make the fleet of these plans (in rank order) serve. Raises any error of the phases.
 
-    Nodes that were down before are down again after an error or Ctrl-C.
+    Nodes that were down before are down again after an error or Ctrl-C, but for `DEPLOY.LEASE`.
     """
     name, head = found[0].fleet.name, found[0]
     seconds: dict[str, float] = {}
@@ -70,8 +70,10 @@ def bring_up(found: Sequence[Plan]) -> Up:
                         group_logs.keep(runner, fleet, checkout.state())
                     raise
             seconds["ready"] = time.monotonic() - begin
-        except BaseException:
-            if not were_on:
+        except BaseException as error:
+            # What is open can only be ended on nodes that are on.
+            is_open = isinstance(error, SparkserveError) and error.id == "DEPLOY.LEASE"
+            if not were_on and not is_open:
                 with uninterrupted():
                     triangle.down(name)
             raise

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from sparkserve.cli import deploy_member, deployed, options
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @click.group(
@@ -29,9 +34,17 @@ neither kept nor undone everywhere yet (--resume goes on), 99 nothing to do.""",
 @options.fleet
 @click.option("--apply", "apply_", is_flag=True, help="Do it. Without it nothing changes.")
 @click.option("--resume", "resume_", is_flag=True, help="End a deployment that was interrupted.")
+@options.api_key_file
 @options.as_json
 @click.pass_context
-def command(context: click.Context, fleet: str, apply_: bool, resume_: bool, as_json: bool) -> None:
+def command(
+    context: click.Context,
+    fleet: str,
+    apply_: bool,
+    resume_: bool,
+    api_key_file: Path | None,
+    as_json: bool,
+) -> None:
     """Move all nodes to what the files say, prove it, and keep it; or undo it on all."""
     if context.invoked_subcommand is not None:
         return
@@ -42,7 +55,12 @@ def command(context: click.Context, fleet: str, apply_: bool, resume_: bool, as_
     if resume_:
         deployed.ended(deployer.resume(fleet), as_json=as_json)
         return
-    made = deployer.deploy(fleet, apply=apply_, show=lambda plan: deployed.show(plan, as_json=as_json))
+    made = deployer.deploy(
+        fleet,
+        apply=apply_,
+        show=lambda plan: deployed.show(plan, as_json=as_json),
+        key_file=api_key_file,
+    )
     deployed.done(made, "deploy", apply=apply_, as_json=as_json)
 
 
