@@ -38,6 +38,10 @@ FLEET = "desk"
 PROFILE = commands.PROFILE
 
 
+class DefectError(BaseException):
+    """What no deployer may do; it does not count as a failure that he undoes."""
+
+
 class CutError(Exception):
     """The node loses its power at this moment."""
 
@@ -135,9 +139,9 @@ class Node:
             power_cuts.write(folder, below)
         self.files.trace.clear()
         for journal, text in self.acknowledged.items():
-            assert journal.exists() and journal.read_bytes().startswith(text), (
-                f"{self.name} forgot {journal.name}"
-            )
+            there = journal.read_bytes() if journal.exists() else b""
+            if not there.startswith(text):
+                raise DefectError(f"{self.name} forgot what is in {journal.name}")
 
     def power_on(self) -> None:
         """It starts, and with it the units of what is in effect."""
@@ -267,12 +271,12 @@ class Deployer:
     def _do(self, node: Node, command: Command) -> Result:
         argv = command.argv
         if argv[1:3] == ("deploy", "member"):
-            assert argv[0].startswith("/nix/store/")
             return self._effect(node, argv[4:], command) if argv[3] == "do" else _member(node, argv)
         if command.safety > Safety.READS_HOSTS:
             # Only what a copy needs may come without a lease while another one is open.
             is_copy = argv[0] in ("sh", "rm") and "incoming" in (*argv[-2:], argv[-1].rpartition("/")[2])
-            assert is_copy or argv[:2] == ("sync", "-f"), f"not fenced: {command.line()}"
+            if not is_copy and argv[:2] != ("sync", "-f"):
+                raise DefectError(f"not fenced: {command.line()}")
             return Result(0)
         return self._reads(node, command)
 
@@ -325,7 +329,7 @@ class Deployer:
             case ("rm", "-f", _):
                 pass  # what a copy held
             case _:
-                raise AssertionError(argv)
+                raise DefectError(argv)
         return Result(0)
 
     def _reads(self, node: Node, command: Command) -> Result:
@@ -359,7 +363,7 @@ class Deployer:
                 return Result(0, self.world.status().model_dump_json())
             case ("true",) | ("sh", "-c", _, "unverified", *_):
                 return Result(0)
-        raise AssertionError(command.argv)
+        raise DefectError(command.argv)
 
 
 class Way:
@@ -379,8 +383,9 @@ class Way:
 
     def prove(self, plan: DeployPlan) -> None:
         """Gates, of what must be the target."""
-        assert self.world.up == plan.target_fleet_id
-        if not self.proves:
+        if self.world.up not in (None, plan.target_fleet_id):
+            raise DefectError(f"{self.world.up} is proven for {plan.target_fleet_id}")
+        if not self.proves or not self.world.up:
             raise SparkserveError("GATE.FAILED", expected="it good", found="it bad", where="here", do="Look.")
 
 

@@ -40,6 +40,17 @@ def test_held_copied_synced_and_read_before_anything_else() -> None:
         )
 
 
+def test_what_a_node_has_is_verified_and_not_sent() -> None:
+    runner = Recorded(NOT_YET)
+    deliver.deliver(runner, NODES, there=["spark-1"])
+    sent = commands.copy_closure("spark-1", str(PATH)).line()
+    assert [line for line in runner.of("spark-0") if line not in runner.of("spark-1")] == [
+        commands.copy_closure("spark-0", str(PATH)).line()
+    ]
+    assert sent not in runner.of("spark-1")
+    assert commands.verify(*PATHS).line() in runner.of("spark-1")
+
+
 def test_a_path_is_verified_once_per_power_on() -> None:
     for left in ([], [str(PATH)]):
         runner = Recorded({commands.unverified(str(PATH)).line(): Result(0, "".join(left))})

@@ -116,9 +116,8 @@ class Fenced:
         program = self.lease.program(node)
         fenced = commands.deploy_effect(program, now.id, now.epoch, self.step, command)
         result = self.lease.runner.run(node, fenced, feed=feed)
-        error = members.told(result)
-        if error is not None and error.id.startswith("DEPLOY."):
-            raise error
+        if (error := members.told(result)) is not None:
+            raise error  # of ours: the command itself speaks no JSON
         return result
 
     def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
@@ -158,7 +157,7 @@ def look_at(runner: Runner, node: str) -> State:
             try:
                 return members.look(runner, node, f"{path}/bin/sparkserve")
             except SparkserveError as error:
-                # A closure of before there were deployments.
-                if error.id != "NODE.COMMAND" or where != commands.current():
+                # A closure of before there were deployments, or none of ours.
+                if error.id not in ("NODE.COMMAND", "CLI.USAGE") or where != commands.current():
                     raise
     return State()

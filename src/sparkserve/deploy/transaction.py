@@ -52,7 +52,8 @@ def run(way: Way, plan: DeployPlan, history: History) -> None:
     try:
         with closing(way.connect()) as runner:
             lease = Lease(runner, plan, members.deployer())
-            deliver.deliver(runner, targets)
+            there = [member.name for member in plan.members if member.bytes == 0]
+            deliver.deliver(runner, targets, there=there)
             history.begin(plan, lease.deployer)
             lease.begin()
             _forward(way, lease, targets, history)
@@ -60,7 +61,7 @@ def run(way: Way, plan: DeployPlan, history: History) -> None:
             lease.decide(plan.head.name, "keep")
             End(lease, way.healthy).end("keep")
         history.end("keep")
-    except (SparkserveError, KeyboardInterrupt, OSError) as cause:
+    except (Exception, KeyboardInterrupt) as cause:
         if not history.open or (isinstance(cause, SparkserveError) and cause.id == "DEPLOY.FENCED"):
             raise
         _after(way, lease, history, cause)

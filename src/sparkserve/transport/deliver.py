@@ -36,9 +36,10 @@ class Generation:
     current: bool
 
 
-def deliver(runner: Runner, closures: Mapping[str, Path]) -> None:
+def deliver(runner: Runner, closures: Mapping[str, Path], *, there: Sequence[str] = ()) -> None:
     """Bring each node's closure (by node name) into its store, whole and on its disk; nodes in parallel.
 
+    To the nodes `there` nothing is sent: they have it, and perhaps we have not.
     Nothing on the nodes changes but their stores. Raises the first node's error, in the order of `closures`:
     `NODE.UNREACHABLE`, `NODE.COMMAND`, or `NODE.STORE` when a closure stays damaged.
     """
@@ -50,7 +51,7 @@ def deliver(runner: Runner, closures: Mapping[str, Path]) -> None:
                 said[node] = text
                 detail(", ".join(f"{name}: {said[name]}" for name in closures if name in said))
 
-            _deliver(runner, node, closures[node], say)
+            _deliver(runner, node, closures[node], say, send=node not in there)
             say("verified")
 
         parallel(runner, closures, work)
@@ -86,7 +87,7 @@ def generations(runner: Runner, node: str) -> list[Generation]:
     return sorted(found, key=lambda generation: generation.number)
 
 
-def _deliver(runner: Runner, node: str, path: Path, say: Callable[[str], None]) -> None:
+def _deliver(runner: Runner, node: str, path: Path, say: Callable[[str], None], *, send: bool) -> None:
     check(runner, node, commands.hold(HOLD, str(path)))
     say("copying")
     copied = 0
@@ -97,7 +98,8 @@ def _deliver(runner: Runner, node: str, path: Path, say: Callable[[str], None]) 
             copied += 1
             say(f"copying path {copied}")
 
-    runner.send(node, path, line)
+    if send:
+        runner.send(node, path, line)
     check(runner, node, commands.sync("/nix/store"))
     # What an earlier closure had too is read once for each time that the power comes on.
     if paths := check(runner, node, commands.unverified(str(path))).split():
