@@ -1,10 +1,12 @@
 """What `bench compare` says of two equal arms, and of one that is 5 % slower, on the laptop fleet: evidence.
 
-    sudo python tests/host/bench_fleet.py FOLDER [--boots N] [--samples N] [--tokens N]
+    sudo python tests/host/bench_fleet.py FOLDER [--boots N] [--samples N] [--tokens N] [--pace MS]
 
 Works on a copy of this checkout in FOLDER, with a port and a network of its own. Three arms, `a`, `again`
 and `slow`; each boot of the group belongs to one, and their order is drawn. In `slow` all nodes are frozen
-for 5 % of the time that they run, which no counter of the engine can see. Results go to
+for 5 % of the time that they run, which no counter of the engine can see. In all arms
+every all-reduce waits for MS first: where ranks share the cores of a virtual machine, a boot's rate goes up
+and down by 10 % with what its host does, and 5 % would take dozens of boots. Results go to
 docs/results/bench-fleet.json. Needs root and Nix, a machine that does nothing else, and everything committed.
 """
 
@@ -37,8 +39,25 @@ FLEET = "local-triangle"
 NETWORK = "10.79.64"
 ARMS = ("a", "again", "slow")
 DELAY = 0.05
-STOP_S = 0.02
+STOP_S = 0.1  # much longer than a pace, in which a stop would go unnoticed
 RESULT = Path(__file__).parents[2] / "docs/results/bench-fleet.json"
+
+
+# At the end of the adapter.
+PACED = """
+
+def _paced(call, pause_s):
+    import time
+
+    def all_reduce(*args):
+        time.sleep(pause_s)
+        return call(*args)
+
+    return all_reduce
+
+
+Adapter.all_reduce = _paced(Adapter.all_reduce, {pause_s})
+"""
 
 
 @contextmanager
@@ -97,13 +116,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--boots", type=int, default=4, help="Of each arm.")
     parser.add_argument("--samples", type=int, default=4, help="Of each boot.")
-    parser.add_argument("--tokens", type=int, default=48)
+    parser.add_argument("--tokens", type=int, default=24)
+    parser.add_argument("--pace", type=float, default=5.0, metavar="MS")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     folder = options.folder.resolve()
     before = machine()
     made = engine_copy.make(folder / "checkout", {FLEET: NETWORK})
     os.environ["SPARKSERVE_CHECKOUT"] = str(made.path)
+    with (made.path / "src/sparkserve/adapters/oneshot_collectives/__init__.py").open("a") as adapter:
+        adapter.write(PACED.format(pause_s=options.pace / 1000))
     files: dict[str, list[str]] = {arm: [] for arm in ARMS}
     delays, order = [], random.Random(options.seed)  # noqa: S311 - drawn, not secret
     for number in range(options.boots):
@@ -122,7 +144,8 @@ def main() -> None:
         "schema": "sparkserve.results/1",
         "machine": {**before, "load_after": os.getloadavg()[0]},
         "command": f"python tests/host/bench_fleet.py FOLDER --boots {options.boots}"
-        f" --samples {options.samples} --tokens {options.tokens} --seed {options.seed}",
+        f" --samples {options.samples} --tokens {options.tokens} --pace {options.pace:g}"
+        f" --seed {options.seed}",
         "delays": delays,
         **found,
         "boots": {arm: [json.loads(Path(file).read_text())["boots"] for file in files[arm]] for arm in ARMS},
