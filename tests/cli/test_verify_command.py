@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.shell_completion import BashComplete
 
-from sparkserve import nix
+from sparkserve import commands, nix
 from sparkserve.cli.commands import diff
 from sparkserve.cli.main import main
 from sparkserve.drift import fleet
@@ -172,6 +172,7 @@ def test_diff_refuses_what_names_nothing(
     assert run(capsys, "diff", one, str(tmp_path / "b"))[0] == 35
     assert run(capsys, "diff", one, one, "--stat", "--tree")[0] == 2
     # No fleet is up, and this machine is no node.
+    monkeypatch.setattr(commands, "PROFILE", str(tmp_path / "profile"))
     code, _, err = run(capsys, "diff", "3", "4", "--json")
     assert code == 52
 

@@ -36,9 +36,10 @@ def loaded(engine: Engine) -> Loaded:
             with suppress(FileNotFoundError, ProcessLookupError):
                 found |= {file: pid for file in inside.mapped(pid) if _is_code(file)}
     wanted = engine.wanted.mounts
-    compiled = [file.path for file in found if _kind(file, wanted) == "--tmpfs"]
+    compiled = [file.path for file in found if _is_own(file, wanted)]
+    foreign = {file: pid for file, pid in found.items() if not _is_own(file, wanted)}
     differences = [
-        each for file, pid in found.items() if (each := _difference(file, pid, wanted)) is not None
+        each for file, pid in foreign.items() if (each := _difference(file, pid, wanted)) is not None
     ]
     return Loaded(len(found), tuple(sorted(compiled)), tuple(differences))
 
@@ -48,33 +49,30 @@ def _is_code(file: Mapped) -> bool:
     return file.runs or ".so" in PurePosixPath(file.path).name
 
 
+def _is_own(file: Mapped, wanted: Mapping[str, Wanted]) -> bool:
+    """Whether the engine made it: in a folder in memory, or as a file that has never had a name."""
+    place = _place(file, wanted)
+    return file.path.startswith("/memfd:") or (place is not None and wanted[place].kind == "--tmpfs")
+
+
 def _place(file: Mapped, wanted: Mapping[str, Wanted]) -> str | None:
     """The deepest mount that the file is below."""
     path = PurePosixPath(file.path)
     return next((str(each) for each in (path, *path.parents) if str(each) in wanted), None)
 
 
-def _kind(file: Mapped, wanted: Mapping[str, Wanted]) -> str | None:
-    place = _place(file, wanted)
-    return None if place is None else wanted[place].kind
-
-
 def _difference(file: Mapped, pid: int, wanted: Mapping[str, Wanted]) -> Difference | None:
-    place = _place(file, wanted)
-    if place is None or wanted[place].kind not in ("--ro-bind", "--tmpfs"):
-        return difference("libraries", file.path, None, f"loaded by process {pid}")
-    if wanted[place].kind == "--tmpfs":
-        return None
+    place, by = _place(file, wanted), f"loaded by process {pid}"
+    if place is None or not wanted[place].source:
+        return difference("libraries", file.path, None, by)
     source = Path(wanted[place].source)
     there = source if file.path == place else source / file.path.removeprefix(place).lstrip("/")
     try:
         inode = there.stat().st_ino
     except FileNotFoundError:
-        return difference("libraries", file.path, None, f"loaded by process {pid}, not in {source}")
+        return difference("libraries", file.path, None, f"{by}, not in {source}")
     # By number alone: some file systems tell another device in /proc than stat does.
     if file.deleted or inode != file.inode:
         state = "deleted since" if file.deleted else f"inode {file.inode}"
-        return difference(
-            "libraries", file.path, f"{there}, inode {inode}", f"{state}, loaded by process {pid}"
-        )
+        return difference("libraries", file.path, f"{there}, inode {inode}", f"{state}, {by}")
     return None
