@@ -29,6 +29,15 @@ def root() -> Path:
     )
 
 
+def found() -> bool:
+    """Whether there is one: a node has none."""
+    try:
+        root()
+    except SparkserveError:
+        return False
+    return True
+
+
 def state() -> Path:
     """The folder for locks, GC roots, logs and run files: `.sparkserve` in the checkout, made if missing."""
     folder = root() / ".sparkserve"

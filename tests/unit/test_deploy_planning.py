@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import random
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from deploy_world import NODES, Deployer, Way, World, closure, plan_to
 from local_values import PLANS
 
-from sparkserve import nix
+from sparkserve import commands, nix
 from sparkserve.cli import deployed
 from sparkserve.deploy import history, planning, rollback, transaction, way
 from sparkserve.deploy.history import History
+from sparkserve.deploy.journal import journals
 from sparkserve.engine import closure as closures
 from sparkserve.errors import SparkserveError
 from sparkserve.group.protocol import PastStart
+from sparkserve.runner import SSH, Local, Recorded, Result
 
 if TYPE_CHECKING:
     from sparkserve.deploy.plan import DeployPlan
@@ -171,3 +174,26 @@ def test_sparks_are_reached_by_their_addresses_and_the_owners_own_settings() -> 
         "Host spark-2\n  HostName 10.77.0.3\n"
         "Host *\n  Include ~/.ssh/config\n  Include /etc/ssh/ssh_config\n  User root\n"
     )
+
+
+def test_a_node_reaches_itself_without_ssh(tmp_path: Path) -> None:
+    text = PLANS[1].model_dump_json()
+    (tmp_path / "current").mkdir()
+    (tmp_path / "current/plan.json").write_text(text)
+    found = way.from_node([tmp_path / "none", tmp_path / "current"])
+    assert (found.own, found.nodes) == ("spark-1", list(NODES))
+    command = commands.reads(sys.executable, "-c", "print('near')")
+    afar = cast("SSH", Recorded({command.line(): Result(0, "afar\n")}))
+    runner = way.Among("spark-1", Local(), afar)
+    assert [runner.run(node, command).out for node in NODES] == ["afar\n", "near\n", "afar\n"]
+    with pytest.raises(SparkserveError, match="a sparkserve checkout, or a node"):
+        way.from_node([tmp_path / "none"])
+
+
+def test_a_resume_here_ends_the_journal_that_was_left_open(tmp_path: Path, world: World) -> None:
+    plan = planned(world, "b")
+    History(tmp_path).begin(plan, "me")  # and killed
+    History(tmp_path).resumed(planned(world, "c"), "keep")
+    assert [record.kind for record in journals(tmp_path / "journal")[0].records] == ["begun"]
+    History(tmp_path).resumed(plan, "undo")
+    assert [record.kind for record in journals(tmp_path / "journal")[0].records] == ["begun", "ended"]

@@ -59,13 +59,16 @@ def roll_back(fleet: str, target: str | None, *, apply: bool, show: Show) -> Dep
 
 
 def resume(fleet: str) -> list[Ended]:
-    """End what is open on the nodes of `fleet`, whoever began it. Raises as `resuming.resume`."""
-    with _changing(fleet):
-        to = way.to(fleet)
+    """End what is open on the nodes of `fleet`, whoever began it. Raises as `resuming.resume`.
+
+    On a node, which has no checkout, it is about the fleet of that node.
+    """
+    to = way.to(fleet) if checkout.found() else way.from_node()
+    with _changing(to.head.fleet.name):
         with closing(to.connect()) as runner:
             ended = resuming.resume(runner, to.nodes, members.deployer(), to.healthy)
         for each in ended:
-            History(history.of(fleet)).resumed(each.plan, each.outcome)
+            History(history.of(each.plan.fleet)).resumed(each.plan, each.outcome)
             if each.outcome == "keep":
                 _adopt(to, each.plan)
         return ended
@@ -81,7 +84,7 @@ def generations(fleet: str) -> dict[str, Found]:
 @contextmanager
 def _changing(fleet: str) -> Iterator[None]:
     """The only command of this state folder that changes the fleet."""
-    with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
+    with disk.guarded(history.state()), lock.held(history.state(), fleet):
         yield
 
 

@@ -15,6 +15,7 @@ from sparkserve import checkout
 from sparkserve.deploy.journal import Journal, journals
 from sparkserve.deploy.plan import DeployPlan
 from sparkserve.errors import SparkserveError
+from sparkserve.group import run_files
 from sparkserve.output import write_file
 
 if TYPE_CHECKING:
@@ -60,9 +61,14 @@ class History:
                 self.end(outcome)
 
 
+def state() -> Path:
+    """The deployer's state folder: the checkout's; on a node, which has none, one of its own."""
+    return checkout.state() if checkout.found() else run_files.STATE / "deployer"
+
+
 def of(fleet: str) -> Path:
     """The folder for what is kept of a fleet's deployments."""
-    folder = checkout.state() / "deploy" / fleet
+    folder = state() / "deploy" / fleet
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -8,35 +8,38 @@ import socket
 import subprocess
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkserve.commands import Safety
+from sparkserve import plan
+from sparkserve.commands import HOLDS, PROFILE, Safety
 from sparkserve.deploy import history
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import plans
 from sparkserve.local import health, several, triangle
-from sparkserve.runner import SSH
+from sparkserve.runner import SSH, Local
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
+    from sparkserve.commands import Command
     from sparkserve.deploy.plan import DeployPlan
     from sparkserve.local.record import Fleet
     from sparkserve.plan import Plan
-    from sparkserve.runner import Runner
+    from sparkserve.runner import Result, Runner
 
 
 @dataclass(frozen=True)
 class Way:
     """To a fleet: `head` is the plan of its head, `here` its nodes when they are on this machine.
 
-    `key_file` has a key of the endpoint, for its gates.
+    `key_file` has a key of the endpoint, for its gates. `own` is the node that this is, if it is one.
     """
 
     head: Plan
     here: Fleet | None
     key_file: Path | None = None
+    own: str | None = None
 
     @property
     def nodes(self) -> list[str]:
@@ -45,7 +48,10 @@ class Way:
 
     def connect(self, allow: Safety = Safety.STOPS_SERVING) -> Runner:
         """A new runner, which the caller closes."""
-        return several.connect(self.here, allow) if self.here else SSH(self._config(), allow)
+        if self.here:
+            return several.connect(self.here, allow)
+        ssh = SSH(self._config(), allow)
+        return Among(self.own, Local(allow), ssh) if self.own else ssh
 
     def healthy(self) -> None:
         """Wait until the endpoint answers with a token. Raises `ENGINE.READY`."""
@@ -80,7 +86,7 @@ class Way:
     @contextmanager
     def _endpoint(self) -> Iterator[str]:
         """Where the head's front answers from here."""
-        if self.here:
+        if self.here or self.own == self.nodes[0]:
             yield self.head.serving.endpoint
             return
         # Most listen on the head's loopback. Until ssh forwards, nobody answers, and we ask again.
@@ -102,11 +108,54 @@ class Way:
         return path
 
 
+@dataclass(frozen=True)
+class Among:
+    """The runner on a node: what is for itself runs here."""
+
+    own: str
+    local: Local
+    others: SSH
+
+    def run(self, node: str, command: Command, *, feed: Sequence[str] | None = None) -> Result:
+        """See `Runner.run`."""
+        return self._to(node).run(node, command, feed=feed)
+
+    def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
+        """See `Runner.send`."""
+        self._to(node).send(node, path, on_line)
+
+    def lines(self, node: str, command: Command) -> Generator[str, None, None]:
+        """See `Runner.lines`."""
+        return self._to(node).lines(node, command)
+
+    def close(self) -> None:
+        """See `Runner.close`."""
+        self.others.close()
+
+    def _to(self, node: str) -> Local | SSH:
+        return self.local if node == self.own else self.others
+
+
 def config(plan: Plan) -> str:
     """The text of an ssh_config that knows the nodes of a fleet, and all else from the owner's own. Pure."""
     nodes = "".join(f"Host {node.name}\n  HostName {node.address}\n" for node in plan.fleet.nodes)
     # The first value counts. With -F, ssh reads neither of these by itself.
     return f"{nodes}Host *\n  Include ~/.ssh/config\n  Include /etc/ssh/ssh_config\n  User root\n"
+
+
+def from_node(closures: Sequence[Path] = (Path(f"{HOLDS}/deploy"), Path(PROFILE))) -> Way:
+    """The way from this node to the others of its fleet, whatever fleet that is. Raises `HOST.SYSTEM`."""
+    for closure in closures:
+        if (closure / "plan.json").exists():
+            found = plan.load(closure / "plan.json")
+            return Way(found, None, own=found.node.name)
+    raise SparkserveError(
+        "HOST.SYSTEM",
+        expected="a sparkserve checkout, or a node of a fleet",
+        found="no flake.nix with hosts/ here or above, and no closure",
+        where=str(Path.cwd()),
+        do="Change into the checkout, or run it on a node.",
+    )
 
 
 def to(fleet: str, head: Plan | None = None, key_file: Path | None = None) -> Way:
@@ -115,8 +164,8 @@ def to(fleet: str, head: Plan | None = None, key_file: Path | None = None) -> Wa
     Raises `ENGINE.STATE` for nodes of this machine that are off, and `FLEET.OPTION` for a fleet without any.
     """
     here = triangle.load(fleet) if triangle.names(fleet).folder.exists() else None
-    plan = head or (here.plans[0] if here else plans.load(fleet)[0])
-    if plan.fleet.topology == "single":
+    found = head or (here.plans[0] if here else plans.load(fleet)[0])
+    if found.fleet.topology == "single":
         raise SparkserveError(
             "FLEET.OPTION",
             expected="a fleet of several nodes",
@@ -124,4 +173,4 @@ def to(fleet: str, head: Plan | None = None, key_file: Path | None = None) -> Wa
             where=f"hosts/{fleet}/fleet.nix",
             do="./sparkserve up runs what its files say.",
         )
-    return Way(plan, here, key_file or plan.serving.key_file)
+    return Way(found, here, key_file or found.serving.key_file)
