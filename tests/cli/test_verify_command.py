@@ -15,7 +15,7 @@ from click.shell_completion import BashComplete
 from sparkserve import commands, nix
 from sparkserve.cli.commands import diff
 from sparkserve.cli.main import main
-from sparkserve.drift import fleet
+from sparkserve.drift import fleet, node
 from sparkserve.drift.report import Report, difference
 
 if TYPE_CHECKING:
@@ -39,17 +39,17 @@ def drift(*differences: Any, **facts: str) -> fleet.Drift:
     reports = [
         Report(
             schema="sparkserve.drift/1",
-            node=node,
+            node=name,
             closure="/nix/store/host",
             generation=3,
             fleet_id="f" * 64,
             engine=1,
             checked={"sysctls": 2, "links": 0},
             compiled=("/root/x.so",),
-            differences=differences if node == "spark-1" else (),
-            facts={"kernel": "6.1", **(facts if node == "spark-1" else {})},
+            differences=differences if name == "spark-1" else (),
+            facts={"kernel": "6.1", **(facts if name == "spark-1" else {})},
         )
-        for node in ("spark-0", "spark-1")
+        for name in ("spark-0", "spark-1")
     ]
     return fleet.judge(reports)
 
@@ -107,6 +107,36 @@ def test_this_machine_alone(
     assert run(capsys, "verify", "--here")[0] == 0
     assert asked == [("here", {"live": False, "deep": False})]
     assert run(capsys, "verify", "--here", "--fleet", "home")[0] == 2
+
+
+def test_nobody_to_ask(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
+    monkeypatch.setattr(commands, "PROFILE", str(tmp_path / "profile"))
+    (tmp_path / "hosts/home").mkdir(parents=True)
+    (tmp_path / "hosts/home/fleet.nix").touch()
+    assert run(capsys, "verify", "--here")[0] == 52
+    code, _, err = run(capsys, "verify", "--live", "--fleet", "home")
+    assert code == 52 and "Run ./sparkserve up --fleet home." in err
+    assert run(capsys, "verify", "--fleet", "nobody")[0] == 33
+
+
+def test_a_node_answers_in_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def of_group(system: object, folder: Path, *, live: bool, deep: bool) -> Report:
+        asked.append((folder, live, deep))
+        return drift().reports["spark-0"]
+
+    monkeypatch.setattr(node, "of_group", of_group)
+    (tmp_path / "host").mkdir()
+    (tmp_path / "profile").symlink_to("host")
+    code, out, _ = run(capsys, "rank", "drift", str(tmp_path / "profile"), "--deep")
+    assert (code, asked) == (0, [(tmp_path / "host", False, True)])
+    assert Report.model_validate_json(out) == drift().reports["spark-0"]
 
 
 def closure(folder: Path, change: Callable[[dict[str, Any]], object] = lambda plan: None) -> Path:
