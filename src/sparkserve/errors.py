@@ -68,6 +68,8 @@ EXIT_CODES: dict[str, int] = {
     "DEPLOY.NOTHING": 99,
     "KEY.FILE": 100,
     "KEY.REFUSED": 101,
+    "BASELINE.NAME": 102,
+    "BASELINE.FILE": 103,
 }
 
 
