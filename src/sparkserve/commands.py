@@ -151,6 +151,26 @@ def set_profile(path: str) -> Command:
     return changes("nix-env", "--profile", PROFILE, "--set", path)
 
 
+def delete_generations(*numbers: str) -> Command:
+    """Delete generations of the profile. Nix refuses to delete the current one."""
+    return changes("nix-env", "--profile", PROFILE, "--delete-generations", *numbers)
+
+
+def gc_roots() -> Command:
+    """What keeps store paths from being garbage, a line `link -> path` each; also what processes use."""
+    return reads("nix-store", "--gc", "--print-roots", timeout_s=600)
+
+
+def registered() -> Command:
+    """Every path in the node's store, as `nix.parse_db` reads it."""
+    return reads("nix-store", "--dump-db", timeout_s=600)
+
+
+def collect_garbage() -> Command:
+    """Delete what no GC root leads to."""
+    return changes("nix-store", "--gc", timeout_s=3600)
+
+
 def generations() -> Command:
     """List the profile's generations: one `number path` a line, `current path` for the profile itself."""
     script = (

@@ -108,14 +108,20 @@ class Registered(NamedTuple):
 def closure(paths: Sequence[Path]) -> dict[str, Registered]:
     """The paths of the closures of `paths`, each after what it refers to. Raises `NIX.BUILD`."""
     all_paths = _output(["nix-store", "--query", "--requisites", *map(str, paths)]).split()
+    found = parse_db(_output(["nix-store", "--dump-db", *all_paths]))
+    others = {path: set(each.references) - {path} for path, each in found.items()}
+    return {path: found[path] for path in TopologicalSorter(others).static_order()}
+
+
+def parse_db(text: str) -> dict[str, Registered]:
+    """What `nix-store --dump-db` prints, by path. Pure."""
     # A record: path, hash, size, deriver, number of references, these; each on a line of its own.
-    lines = iter(_output(["nix-store", "--dump-db", *all_paths]).splitlines())
+    lines = iter(text.splitlines())
     found = {}
     for path in lines:
         sha256, size, _, count = (next(lines) for _ in range(4))
         found[path] = Registered(sha256, int(size), tuple(next(lines) for _ in range(int(count))))
-    others = {path: set(each.references) - {path} for path, each in found.items()}
-    return {path: found[path] for path in TopologicalSorter(others).static_order()}
+    return found
 
 
 def dump(path: str) -> bytes:

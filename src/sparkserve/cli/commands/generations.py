@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import click
 
-from sparkserve.cli import options
+from sparkserve.cli import garbage, options
 
 
-@click.command(
+@click.group(
+    invoke_without_command=True,
+    subcommand_metavar="[gc]",
     epilog="""Examples:
 
     ./sparkserve generations
@@ -15,26 +17,31 @@ from sparkserve.cli import options
     ./sparkserve generations --json | jq '.[] | select(.current) | {node, fleet_id, state}'
 
 States: kept, a deployment proved it and kept it; experimental, up put it there, or it was undone; foreign, it
-is no closure of this node."""
+is no closure of this node. A baseline is what was promoted; the newest one is desired.""",
 )
 @options.fleet
 @options.as_json
-def command(fleet: str, as_json: bool) -> None:
-    """Show the generations of all nodes: which is current, and which were kept."""
-    from sparkserve.deploy import deployer
+@click.pass_context
+def command(context: click.Context, fleet: str, as_json: bool) -> None:
+    """Show the generations of all nodes: which is current, which were kept, which is desired."""
+    if context.invoked_subcommand is not None:
+        return
+    from sparkserve.deploy import baseline, deployer, standing
     from sparkserve.output import console, print_json, print_table
 
+    baselines = baseline.known()
     found = deployer.generations(fleet)
-    rows = [row for node, there in found.items() for row in there.rows(node)]
+    rows = standing.rows(found, fleet, baselines)
     if as_json:
         print_json(rows)
         return
     print_table(
-        ("node", "generation", "state", "since", "fleet id", "closure"),
+        ("node", "generation", "state", "since", "baseline", "fleet id", "closure"),
         [
             (
                 row["node"], f"{row['generation']}{' current' if row['current'] else ''}", row["state"],
-                row["since"] or "-", (row["fleet_id"] or "-")[:12], row["path"],
+                row["since"] or "-", f"{row['baseline'] or '-'}{' desired' if row['desired'] else ''}",
+                (row["fleet_id"] or "-")[:12], row["path"],
             )
             for row in rows
         ],
@@ -42,3 +49,7 @@ def command(fleet: str, as_json: bool) -> None:
     for node, there in found.items():
         if (now := there.state.open) is not None:
             console.print(f"{node}: deployment {now.id} is open, by {now.deployer} since {now.since}.")
+    console.print(standing.words(found, fleet, baselines))
+
+
+command.add_command(garbage.command)
