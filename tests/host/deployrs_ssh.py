@@ -47,6 +47,7 @@ s.runPython {{
   inherit (s.packages) sparkserve;
   closure = builtins.path {{ path = plan; name = "closure-test"; }};
   guard = "";
+  pins = "{{}}";
 }}
 """
 START = "nix-store --init && nix-store --load-db </root/db && exec /usr/sbin/sshd -D -e -f /root/sshd_config"

@@ -6,6 +6,7 @@ is up when it is wanted and all ranks run one closure), and time. Every call may
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from contextlib import contextmanager
@@ -64,6 +65,7 @@ class Node:
         self.cut_at: int | None = None  # the next so many calls of files
         self.files = power_cuts.Recording(self._before)
         self.member = Member(System(root, name=name), self.files, lambda: "2026-01-01T00:00:00Z")
+        self.full = 0  # calls of files that find no space
         self.on, self.away = True, 0  # away: does not answer to so many commands
         self.boots = 0
         self.active: str | None = None  # the version that the rank unit runs
@@ -184,6 +186,9 @@ class Node:
         return self.member.folder, self.member.system.at(commands.HOLDS)
 
     def _before(self, number: int) -> None:
+        if self.full:
+            self.full -= 1
+            raise OSError(errno.ENOSPC, "No space left on device")
         if self.cut_at is not None:
             self.cut_at -= 1
             if self.cut_at < 0:
@@ -199,7 +204,7 @@ class World:
         self.broken = ""  # a version whose group does not come up
         self.lacks: set[str] = set()  # nodes to which the closure is still to be copied
         self.starts: tuple[PastStart, ...] = ()
-        self.fault: Callable[[Node, Callable[[], Result]], Result] = lambda node, do: do()
+        self.fault: Callable[[Node, Command, Callable[[], Result]], Result] = lambda node, command, do: do()
 
     @property
     def up(self) -> str | None:
@@ -255,7 +260,7 @@ class Deployer:
         if node.away:
             node.away -= 1
             raise unreachable(name)
-        return self.world.fault(node, do)
+        return self.world.fault(node, command, do)
 
     def send(self, name: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
         """See `Runner.send`: all closures are everywhere."""

@@ -194,7 +194,7 @@ class End:
                     check(runner, node, commands.stop_units(rollout.RANK))
 
     def _start(self, nodes: list[str]) -> str:
-        """Start the group; why it does not come up. Raises `DEPLOY.OPEN` when that is a node that is away."""
+        """Start the group; why it does not come up. Raises `DEPLOY.OPEN` when it could not be told to."""
         runner = self.lease.doing("start")
         units = rollout.units(member.name for member in self.plan.members)
         try:
@@ -204,7 +204,7 @@ class End:
         except SparkserveError as error:
             if error.id == "DEPLOY.FENCED":
                 raise
-            if error.id == "NODE.UNREACHABLE":
+            if error.id not in ("GROUP.BOOT", "ENGINE.READY"):
                 self.errors[error.where] = error
             self.check()
             return str(error)

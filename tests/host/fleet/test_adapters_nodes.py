@@ -93,7 +93,7 @@ def drift(fleet: Commanded, nodes: str) -> None:
     layer = f'[ (layer {{ name = "drift"; target = "/opt/engine/{FOLDER}"; tree = source ../drift; }}) ]'
     end = "tree = model; }) ]"
     more = f"{end} ++ (if builtins.elem node {nodes} then {layer} else [ ])"
-    fleet.change("nix/host.nix", (end, more))
+    fleet.change("nix/closure.nix", (end, more))
 
 
 def test_one_rank_with_other_settings(fleet: Commanded) -> None:
@@ -101,7 +101,7 @@ def test_one_rank_with_other_settings(fleet: Commanded) -> None:
     # As if its closure had been rolled out from another clone.
     text = "builtins.toJSON plans"
     other = f'builtins.replaceStrings [ "\\"timeout_s\\":30" ] [ "\\"timeout_s\\":31" ] ({text})'
-    fleet.change("nix/host.nix", (text, f'(if node == "spark-2" then {other} else {text})'))
+    fleet.change("nix/closure.nix", (text, f'(if node == "spark-2" then {other} else {text})'))
     found = fleet.refused()
     assert f"rank 2 (spark-2) has another timeout_s of adapter {ADAPTER}: 31, the head 30" in found
     assert not fleet.on()  # no node was on before
