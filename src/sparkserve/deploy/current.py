@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sparkserve.host.system import System
 
 _FOREIGN = "It is not of sparkserve, and is left alone: move it away when nobody needs it."
-_CHANGED = "Something else changed it since the plan was made: ./sparkserve deploy makes a new one."
+_CHANGED = "Something else changed it since the plan was made. A new plan: ./sparkserve deploy."
 _BY_HAND = "An `up` was interrupted, or somebody activated by hand: ./sparkserve up makes them one again."
 
 
