@@ -256,7 +256,7 @@ class Member:
             expected=expected,
             found=found,
             where=self.system.name,
-            do="Another deployer has gone on with it, or has ended it: ./sparkserve generations shows how.",
+            do="Another deployer has gone on with it, or has ended it. To see how: ./sparkserve generations.",
         )
 
     def _undecided(self, now: Deployment) -> SparkserveError:

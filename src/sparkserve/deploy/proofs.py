@@ -78,7 +78,7 @@ def bench(paths: Sequence[Path], fleet_id: str) -> Bench:
                     expected=f"boots of the fleet id {fleet_id[:12]}",
                     found=f"boot {boot.id} of {(boot.subject.fleet_id or 'no fleet id')[:12]}",
                     where=str(path),
-                    do="Measure what is promoted: ./sparkserve bench while it serves.",
+                    do="Measure what is promoted, while it serves: ./sparkserve bench decode --output FILE",
                 )
     arm = arms.read("bench", found)
     arms.check(item for boot in arm.boots.values() for item in boot.items())

@@ -61,7 +61,7 @@ def resume(runner: Runner, nodes: Iterable[str], deployer: str, healthy: Callabl
             expected="an open deployment",
             found="none",
             where=", ".join(said),
-            do="./sparkserve generations shows what each node runs.",
+            do="To see what each node runs: ./sparkserve generations.",
         )
     return ended
 

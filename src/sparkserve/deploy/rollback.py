@@ -67,5 +67,5 @@ def _nothing(where: str, found: str) -> SparkserveError:
         expected="a kept generation to go back to",
         found=found,
         where=where,
-        do="./sparkserve generations shows what each node has.",
+        do="To see what each node has: ./sparkserve generations.",
     )

@@ -33,7 +33,7 @@ def resolve(word: str, fleet: str, node: str | None = None) -> sides.Side:
         expected="a host closure's folder, the number of a generation, a commit, or . for this checkout",
         found=word,
         where="sparkserve diff",
-        do="./sparkserve generations and git log have them; a host closure has a plan.json in it.",
+        do="For those there are: ./sparkserve generations, git log. A host closure has a plan.json in it.",
     )
 
 
