@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sparkserve.fleet import command
 from sparkserve.output import console, print_json, print_table
 
 if TYPE_CHECKING:
@@ -33,9 +34,12 @@ def show(plan: DeployPlan, *, as_json: bool) -> None:
     )
     if plan.downtime is None:
         console.print("For how long the endpoint is away is unknown: no boot of this group has been seen.")
+    elif plan.downtime.seconds == 0:
+        console.print(f"Nobody is interrupted: {plan.downtime.source}.")
     else:
         console.print(f"The endpoint is away for about {plan.downtime.seconds:g} s ({plan.downtime.source}).")
-    console.print(f"Then: {', '.join(plan.gates)}." if plan.gates else "No gates run.")
+    gates = f"It is kept when these gates pass: {', '.join(plan.gates)}." if plan.gates else "No gates run."
+    console.print(gates)
     if first := [member.name for member in plan.members if member.base is None]:
         console.print(
             f"First deployment on {', '.join(first)}: there is nothing to return to. If it fails, they get "
@@ -50,7 +54,8 @@ def done(plan: DeployPlan, what: str, *, apply: bool, as_json: bool) -> None:
     elif apply:
         console.print(f"Kept: {plan.fleet} runs the fleet id {_id(plan.target_fleet_id)} on all nodes.")
     else:
-        console.print(f"Nothing is changed. To do exactly this: ./sparkserve {what} --apply")
+        apply_it = command(f"{what} --apply", plan.fleet)
+        console.print(f"Nothing is changed. To do exactly this: {apply_it}")
 
 
 def ended(found: Sequence[Ended], *, as_json: bool) -> None:

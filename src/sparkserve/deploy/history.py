@@ -15,6 +15,7 @@ from sparkserve import checkout
 from sparkserve.deploy.journal import Journal, journals
 from sparkserve.deploy.plan import DeployPlan
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.group import run_files
 from sparkserve.output import write_file
 
@@ -93,7 +94,7 @@ def require(folder: Path, what: str, plan: DeployPlan) -> None:
                 expected=f"what was printed: plan {kept.id}, {_words(kept)}",
                 found=f"plan {plan.id}, {_words(plan)}: the files or the nodes have changed since",
                 where=plan.fleet,
-                do=f"./sparkserve {what} prints what it would do now; then add --apply.",
+                do=f"{command(what, plan.fleet)} prints what it would do now; then add --apply.",
             )
 
 

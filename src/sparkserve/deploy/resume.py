@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from sparkserve import commands
 from sparkserve.deploy.lease import CHANGE, SERVED, SETTLED, Lease, looks
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.output import phase
 from sparkserve.runner import check
 from sparkserve.transport import deliver, rollout
@@ -175,7 +176,7 @@ class End:
                 expected=f"the end of deployment {self.plan.id} on all nodes",
                 found="; ".join(f"{node}: {error}" for node, error in self.errors.items()),
                 where=self.plan.fleet,
-                do="When that is mended, or the node is back: ./sparkserve deploy --resume",
+                do="When that is mended, or the node is back: " + command("deploy --resume", self.plan.fleet),
             )
 
     def _is_back(self, member: Member) -> bool:
@@ -230,5 +231,5 @@ def _needs_head(plan: DeployPlan, error: SparkserveError) -> SparkserveError:
         expected=f"the head {plan.head.name}, which knows how deployment {plan.id} was decided",
         found=str(error),
         where=plan.fleet,
-        do="Bring the head back; then: ./sparkserve deploy --resume. Until then nothing is changed.",
+        do=f"Bring the head back, then: {command('deploy --resume', plan.fleet)}. Nothing is changed.",
     )

@@ -9,6 +9,7 @@ from sparkserve import commands
 from sparkserve.deploy.lease import look_at
 from sparkserve.deploy.plan import Base
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.runner import check
 from sparkserve.transport.deliver import generations, parallel
 
@@ -119,5 +120,6 @@ def leased(node: str, state: State) -> None:
             expected="no open deployment",
             found=f"{now.id} to {now.plan.target_fleet_id[:12]}, by {now.deployer} since {now.since}",
             where=node,
-            do="Wait until it has ended. If its deployer is gone: ./sparkserve deploy --resume",
+            do="Wait for its end. If its deployer is gone: "
+            + command("deploy --resume", now.plan.fleet),
         )

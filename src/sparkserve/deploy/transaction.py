@@ -17,6 +17,7 @@ from sparkserve.deploy.lease import CHANGE, SERVED, Lease, looks
 from sparkserve.deploy.resume import End, settle
 from sparkserve.deploy.survey import descriptions
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.output import console, phase
 from sparkserve.transport import deliver, rollout
 
@@ -161,5 +162,5 @@ def _open(plan: DeployPlan, why: str, then: str) -> SparkserveError:
         expected=f"deployment {plan.id} kept or undone on all nodes",
         found=f"{why}; then: {then}",
         where=plan.fleet,
-        do="When all nodes answer: ./sparkserve deploy --resume. Until then no other deployment begins.",
+        do=f"When all nodes answer: {command('deploy --resume', plan.fleet)}. Until then no other begins.",
     )
