@@ -70,7 +70,8 @@ def slowed(fleet: Fleet) -> Iterator[dict[str, float]]:
 
     def turns() -> None:
         last = time.monotonic()
-        while not over.wait(STOP_S / DELAY):
+        # By how long a stop really was: to freeze three nodes takes its time, too.
+        while not over.wait((spent["stopped_s"] + STOP_S) / DELAY - spent["running_s"]):
             begin = time.monotonic()
             for node in fleet.nodes:
                 faults.freeze(fleet, node)
