@@ -107,14 +107,16 @@ def delete(runner: Runner, found: Mapping[str, Garbage]) -> dict[str, Garbage]:
 
 
 def _wanted(found: Mapping[str, Found]) -> set[str]:
-    """Fleet ids that some node runs, has kept last, or would be rolled back to: all nodes keep them."""
+    """Fleet ids that some node runs, or would be rolled back to: all nodes keep them.
+
+    What was kept last is the one or the other.
+    """
     ids = set()
     for there in found.values():
         current = there.base.path if there.base else None
         kept = [each.path for each in there.state.past if each.outcome == "keep" and each.path]
-        present = [path for path in kept if path in there.described]
-        back = [path for path in present if path != current]
-        for path in (current, *present[-1:], *back[-1:]):
+        back = [path for path in kept if path in there.described and path != current]
+        for path in (current, *back[-1:]):
             if path and (described := there.described[path]) is not None:
                 ids.add(described.fleet_id)
     return ids
@@ -124,8 +126,9 @@ def _gone(node: str, there: Found, wanted: set[str], held: set[str]) -> Iterator
     """The generations of a node that nobody wants. What is not ours is left alone."""
     for each in there.generations:
         described = there.described[each.path]
-        ours = described is not None and described.node == node
-        if ours and described and not (each.current or described.fleet_id in wanted or each.path in held):
+        if described is None or described.node != node:
+            continue
+        if described.fleet_id not in wanted and each.path not in held:
             yield each
 
 
