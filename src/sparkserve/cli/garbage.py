@@ -33,6 +33,7 @@ deployment is open, 97 when a node runs something else than its current generati
 @options.as_json
 def command(fleet: str, apply_: bool, as_json: bool) -> None:
     """Delete generations that nobody goes back to, and what nothing refers to then."""
+    from sparkserve import fleet as fleets
     from sparkserve.deploy import garbage
     from sparkserve.output import console, print_json
 
@@ -43,7 +44,7 @@ def command(fleet: str, apply_: bool, as_json: bool) -> None:
         for node, there in gone.items():
             console.print(f"{node}: {len(there.paths)} paths are gone, {there.bytes / 1e6:.1f} MB.")
     else:
-        console.print("Nothing is changed. To do it: ./sparkserve generations gc --apply")
+        console.print(f"Nothing is changed. To do it: {fleets.command('generations gc --apply', fleet)}")
 
 
 def _row(node: str, there: Garbage, *, applied: bool) -> dict[str, Any]:

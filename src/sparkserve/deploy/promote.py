@@ -19,6 +19,7 @@ from sparkserve.deploy.baseline import Baseline, Node, Observed, Pin
 from sparkserve.drift import fleet as drift
 from sparkserve.engine.closure import Closure
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.gates import files, subject
 from sparkserve.local import lock
 from sparkserve.output import phase, write_file
@@ -135,7 +136,7 @@ def _one(fleet: str, found: Mapping[str, Found]) -> str:
         expected="one fleet id on all nodes, which a deployment has proved and kept",
         found=", ".join(f"{node}: {_words(fleet, node, there)}" for node, there in found.items()),
         where=fleet,
-        do="./sparkserve deploy --apply proves and keeps it. What runs by up is experimental.",
+        do=f"{command('deploy --apply', fleet)} proves and keeps it. What runs by up is experimental.",
     )
 
 

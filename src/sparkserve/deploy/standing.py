@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sparkserve.deploy import baseline
+from sparkserve.fleet import command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ def words(found: Mapping[str, Found], fleet: str, baselines: Sequence[Baseline])
     """What is desired, and which nodes run something else."""
     desired = baseline.newest(baselines, fleet)
     if desired is None:
-        return "Nothing of it was promoted, so nothing is desired: ./sparkserve promote."
+        return f"Nothing of it was promoted, so nothing is desired: {command('promote NAME', fleet)}."
     text = f"Desired: the fleet id {desired.fleet_id[:12]}, baseline {desired.name} of {desired.promoted_at}."
     others = {
         row["node"]: f"{(row['fleet_id'] or 'none of ours')[:12]}, {row['state']}"
