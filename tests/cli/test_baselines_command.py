@@ -13,6 +13,7 @@ from click.shell_completion import BashComplete
 sys.path.append(str(Path(__file__).parents[1] / "unit"))
 from baseline_world import FLEET, ID, NODES, OTHER, World, boot, path
 
+from sparkserve.cli import deployed
 from sparkserve.cli.commands import baselines
 from sparkserve.cli.main import main
 from sparkserve.commands import Safety
@@ -134,6 +135,20 @@ def test_generations_say_what_is_desired(world: World, run: Run) -> None:
         (1, None, False),
         (2, "r7", True),
     ]
+
+
+def test_rolls_back_to_a_name(world: World, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    asked: list[str | None] = []
+
+    def roll_back(fleet: str, target: str | None, **_: Any) -> None:
+        asked.append(target)
+
+    monkeypatch.setattr(deployer, "roll_back", roll_back)
+    monkeypatch.setattr(deployed, "done", lambda *_, **__: None)
+    promotes(run, world, "r7")
+    for more in (["--to", "r7"], ["--to", "2"], []):
+        assert run("rollback", "--fleet", FLEET, *more)[0] == 0
+    assert asked == [path("spark-0"), "2", None]
 
 
 def test_garbage_is_told_before_it_goes(world: World, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

@@ -274,7 +274,7 @@ def test_an_edited_file_is_no_baseline(world: World, tmp_path: Path, change: Cal
     assert (caught.value.id, caught.value.where) == ("BASELINE.FILE", str(file))
 
 
-@pytest.mark.parametrize("name", ["", "-a", ".a", "A", "a/b", "a b", "a\n", "x" * 64, "../a"])
+@pytest.mark.parametrize("name", ["", "-a", ".a", "3", "A", "a/b", "a b", "a\n", "x" * 64, "../a"])
 def test_refuses_a_name_that_is_none(name: str) -> None:
     with pytest.raises(SparkserveError, match="small letters") as caught:
         baseline.check_name(name, [])
@@ -287,6 +287,13 @@ def test_refuses_a_name_that_is_taken(world: World) -> None:
     with pytest.raises(SparkserveError, match="promoted at") as caught:
         baseline.check_name("r7", [taken])
     assert caught.value.id == "BASELINE.NAME"
+
+
+def test_a_rollback_finds_it_by_name(world: World, to: _Way, tmp_path: Path) -> None:
+    assert baseline.closure("r7", FLEET) == "r7"
+    promote.promote(FLEET, promote.Wish("r7", "why", world.evidence))
+    assert baseline.closure("r7", FLEET) == path("spark-0")
+    assert [baseline.closure("r7", "other"), baseline.closure("3", FLEET)] == ["r7", "3"]
 
 
 def test_the_newest_of_the_fleet_is_desired(world: World) -> None:

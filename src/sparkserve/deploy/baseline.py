@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Digest = Annotated[str, Field(pattern="^sha256:[0-9a-f]{64}$")]
-# Also the end of a file name, and of a GC root's name on every node.
-NAME = r"^[a-z0-9][a-z0-9.-]{0,62}$"
+# Also the end of a file name, and of a GC root's name on every node; never a generation's number.
+NAME = r"^[a-z][a-z0-9.-]{0,62}$"
 BaselineName = Annotated[str, Field(pattern=NAME)]
 Utc = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
 FOLDER = "manifests/baselines"
@@ -166,6 +166,12 @@ def newest(baselines: Iterable[Baseline], fleet: str) -> Baseline | None:
     return next((each for each in reversed(list(baselines)) if each.fleet == fleet), None)
 
 
+def closure(word: str, fleet: str) -> str:
+    """The head's closure in the baseline `word` of `fleet`; `word` itself when that is no name of one."""
+    named = [each for each in known() if (each.name, each.fleet) == (word, fleet)]
+    return named[0].nodes[0].closure if named else word
+
+
 def load(path: Path) -> Baseline:
     """The baseline in a file. Raises `BASELINE.FILE`."""
     try:
@@ -183,9 +189,7 @@ def load(path: Path) -> Baseline:
 def check_name(name: str, baselines: Iterable[Baseline]) -> None:
     """Raise `BASELINE.NAME` when `name` is no name, or is taken: a promotion changes no baseline."""
     if not re.fullmatch(NAME, name):
-        raise _name(
-            "small letters, digits, - and ., 63 at most, the first no - or .", name, "Choose another."
-        )
+        raise _name("small letters, digits, - and ., 63 at most, a letter first", name, "Choose another.")
     for each in baselines:
         if each.name == name:
             raise _name(
