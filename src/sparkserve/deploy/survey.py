@@ -120,6 +120,5 @@ def leased(node: str, state: State) -> None:
             expected="no open deployment",
             found=f"{now.id} to {now.plan.target_fleet_id[:12]}, by {now.deployer} since {now.since}",
             where=node,
-            do="Wait for its end. If its deployer is gone: "
-            + command("deploy --resume", now.plan.fleet),
+            do="Wait for its end. If its deployer is gone: " + command("deploy --resume", now.plan.fleet),
         )
