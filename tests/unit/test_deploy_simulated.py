@@ -76,7 +76,7 @@ class Faults:
 
     KINDS = (
         *("killed", "killed after", "lost", "answer lost", "late", "power", "power inside", "away"),
-        *("full", "fails", "resumed", "resumed in part", "rival"),
+        *("Ctrl-C", "full", "fails", "resumed", "resumed in part", "rival"),
     )
 
     def __call__(self, node: Node, command: Command, do: Callable[[], Result]) -> Result:
@@ -90,6 +90,8 @@ class Faults:
         match kind:
             case "killed":
                 raise KilledError
+            case "Ctrl-C":
+                raise KeyboardInterrupt
             case "killed after":
                 with suppress(SparkserveError):
                     do()
@@ -137,7 +139,7 @@ class Faults:
             node.power_on()
 
     def _beside(self, what: Callable[[Way], object]) -> None:
-        with suppress(SparkserveError, KilledError):
+        with suppress(SparkserveError, KilledError, KeyboardInterrupt):
             what(Way(self.world, f"beside {self.calls}"))
 
 
@@ -215,8 +217,8 @@ def simulate(folder: Path, seed: int) -> str:
         outcome = "keep"
     except SparkserveError as error:
         outcome = error.id
-    except KilledError:
-        outcome = "killed"
+    except (KilledError, KeyboardInterrupt) as error:
+        outcome = type(error).__name__
     # What the deployer says must be so at once.
     claimed = {"keep": "b", "DEPLOY.UNDONE": plan.base_fleet_id}
     if outcome in claimed:
@@ -233,7 +235,7 @@ def simulate(folder: Path, seed: int) -> str:
         except SparkserveError as error:
             if error.id == "DEPLOY.NOTHING" and attempt > 0:
                 break
-        except KilledError:
+        except (KilledError, KeyboardInterrupt):
             pass
     else:
         raise AssertionError("a fleet that is mended is not resumed")
