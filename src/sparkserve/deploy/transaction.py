@@ -118,6 +118,8 @@ def _compare(runner: Runner, plan: DeployPlan) -> None:
 def _after(way: Way, lease: Lease, history: History, cause: BaseException) -> None:
     """End what is open of ours after `cause`; returns when it was decided to be kept."""
     plan, why = lease.plan, str(cause) or type(cause).__name__
+    if isinstance(cause, KeyboardInterrupt):
+        why = "interrupted"  # it carries a number
     console.print(f"Deployment {plan.id} does not go on: {why}")
     # A new runner: Ctrl-C ended the other one.
     with closing(way.connect()) as runner:
@@ -132,7 +134,9 @@ def _after(way: Way, lease: Lease, history: History, cause: BaseException) -> No
         except (SparkserveError, KeyboardInterrupt) as error:
             if isinstance(error, SparkserveError) and error.id == "DEPLOY.FENCED":
                 raise
-            raise _open(plan, why, str(error) or "interrupted") from cause
+            raise _open(
+                plan, why, str(error) if isinstance(error, SparkserveError) else "interrupted"
+            ) from cause
     with suppress(SparkserveError, OSError):  # what happened on the nodes counts
         history.end(ended.outcome)
     if ended.outcome == "undo":
