@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from sparkserve.deploy import member
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -25,6 +27,14 @@ def node(tmp_path: Path) -> Node:
     found = world.nodes["spark-0"]
     found.member.begin(plan_to(world, "b"), "me")
     return found
+
+
+@pytest.fixture(autouse=True)
+def pipes() -> Iterator[None]:
+    """A program gets SIGPIPE's default; the tests' own process would die of it at its next broken pipe."""
+    before = signal.getsignal(signal.SIGPIPE)
+    yield
+    signal.signal(signal.SIGPIPE, before)
 
 
 def epoch(node: Node) -> tuple[str, int]:

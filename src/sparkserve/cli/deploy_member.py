@@ -89,12 +89,12 @@ def do(id: str, epoch: int, step: str, argv: tuple[str, ...]) -> None:
     from sparkserve.deploy.member import Member
     from sparkserve.output import print_error
 
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program would inherit that
     try:
         os.set_inheritable(Member().effect(id, epoch, step), True)
     except SparkserveError as error:
         print_error(error, as_json=True)
         raise SystemExit(error.exit_code) from None
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program would inherit that
     os.execvp(argv[0], argv)  # noqa: S606 - as every command that a runner sends
 
 
