@@ -123,7 +123,7 @@ def test_smoke_gives_its_answer_when_its_time_cannot_be_written(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(status, "state", lambda run: "ready")
-    monkeypatch.setattr(smoke, "check", lambda endpoint, model: {"answer": "Paris", "seconds": 1.0})
+    monkeypatch.setattr(smoke, "check", lambda *_: {"answer": "Paris", "seconds": 1.0})
     monkeypatch.setattr(NodeFiles, "save", no_room)
     with pytest.raises(SystemExit) as caught:
         main(["smoke", "--json"])
