@@ -13,7 +13,10 @@ done
 for unit in getty.target serial-getty@ttyS0.service systemd-firstboot.service systemd-networkd-wait-online.service; do
   bb ln -sf /dev/null "$system/$unit"
 done
-bb mkdir -p "$system/multi-user.target.wants"
+bb mkdir -p "$system/multi-user.target.wants" "$system/sockets.target.wants"
+# As Ubuntu has it: a socket starts sshd.
+bb rm "$system/multi-user.target.wants/ssh.service"
+bb ln -s /lib/systemd/system/ssh.socket "$system/sockets.target.wants/"
 bb ln -s /lib/systemd/system/systemd-networkd.service "$system/multi-user.target.wants/"
 account() { # NAME ID HOME
   echo "$1:*:$2:$2::$3:/usr/sbin/nologin" >>"$out/etc/passwd"

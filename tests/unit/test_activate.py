@@ -188,7 +188,7 @@ def test_files_that_their_reader_refuses_are_taken_back(node: Node, tmp_path: Pa
     assert not any("ssh.service" in call for call in node.calls)
     node.breaks.clear()
     assert activate(node.system, one) is True
-    assert node.calls[-1] == "systemctl try-reload-or-restart ssh.service"
+    assert node.calls[-1] == "systemctl try-restart ssh.service"
 
 
 def test_a_program_that_fails_is_run_again(node: Node, tmp_path: Path) -> None:

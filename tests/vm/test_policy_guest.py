@@ -50,6 +50,13 @@ def test_a_blocked_module_is_not_loaded(guest: Guest) -> None:
     assert "mt7925e" not in guest.sh("cat /proc/modules")
 
 
+def test_sshd_is_asked_also_before_its_socket_has_started_it(guest: Guest) -> None:
+    guest.sh("systemctl stop ssh.service; rm -rf /run/sshd; systemctl start sparkserve-reach.service")
+    assert guest.sh("systemctl is-active ssh.service").strip() == "active"
+    # The status of the service is what `host status` and the next activation read.
+    assert guest.sh("systemctl show -P Result sparkserve-reach.service").strip() == "success"
+
+
 def test_a_power_cut_takes_nothing_away(guest: Guest, closure: Path, plan: Plan) -> None:
     guest.cut()
     guest.start()

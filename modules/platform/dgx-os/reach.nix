@@ -12,6 +12,7 @@ in
         #!/bin/bash
         # sshd greets whoever connects. Without a greeting in three tries it is started again; sessions go on.
         # With settings that sshd refuses, a restart would end the last one: then nothing is done.
+        mkdir -p /run/sshd # where ssh.socket starts sshd, only after the first login, and sshd -T wants it
         listens=$(/usr/sbin/sshd -T | sed -nE 's/^listenaddress \[?([^]]*)\]?:([0-9]+)$/\1 \2/p')
         [ -n "$listens" ] || exit 1
         for _ in 1 2 3; do

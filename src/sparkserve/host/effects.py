@@ -47,8 +47,9 @@ READERS = (
     # Modules of the first seconds are configured by the copies in there.
     Reader("/etc/modprobe.d/", ("update-initramfs", "-u")),
     Reader("/etc/default/grub", ("update-grub",)),
-    # A file that sshd refuses would lock everybody out at its next start.
-    Reader("/etc/ssh/", ("systemctl", "try-reload-or-restart", "ssh.service"), ("sshd", "-t")),
+    # A file that sshd refuses would lock everybody out at its next start. No reload: an sshd that ssh.socket
+    # has started, as Ubuntu does, ends with "Cannot bind any address" (9.2). A restart keeps the sessions.
+    Reader("/etc/ssh/", ("systemctl", "try-restart", "ssh.service"), ("sshd", "-t")),
     Reader("/etc/netplan/", ("netplan", "apply"), ("netplan", "generate")),
     Reader("/etc/systemd/network/", ("networkctl", "reload")),
     Reader("/etc/exports", ("exportfs", "-ra")),
