@@ -42,4 +42,4 @@ def state() -> Path:
     """The folder for locks, GC roots, logs and run files: `.sparkserve` in the checkout, made if missing."""
     folder = root() / ".sparkserve"
     folder.mkdir(exist_ok=True)
-    return folder
+    return folder.resolve()  # the copy that a demo makes of a checkout has a link to it
