@@ -16,6 +16,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.group import run_files
 from sparkserve.host import preview
 from sparkserve.host.activate import activate, deactivate, dry_run
+from sparkserve.host.effects import FRONT
 from sparkserve.host.wanted import enabled
 
 SYSCTL, GRUB = "/etc/sysctl.d/90-sparkserve.conf", "/etc/default/grub.d/90-sparkserve.cfg"
@@ -73,6 +74,25 @@ def test_all_of_a_closure_is_put_there_and_told(node: Node, tmp_path: Path) -> N
     ]
     node.calls.clear()
     assert activate(node.system, one) is False
+    assert node.calls == []
+
+
+def test_a_front_that_runs_gets_what_has_changed(node: Node, tmp_path: Path) -> None:
+    """Else the one of the closure before would go on, at its port, until the next boot."""
+    text = "[Service]\nExecStart=@out@/bin/sparkserve\n[Install]\nWantedBy=multi-user.target\n"
+    wants = {"units": {FRONT: text, RANK: text}}
+    one, two = closure(tmp_path / "one", **wants), closure(tmp_path / "two", **wants)
+    assert dry_run(node.system, one)["restart"] == []
+    activate(node.system, one)
+    # A group that was never started is not started.
+    assert node.calls == ["systemctl daemon-reload", f"systemctl try-restart {FRONT}"]
+    node.calls.clear()
+    node.ran |= {FRONT, RANK}
+    assert dry_run(node.system, two)["restart"] == [FRONT]
+    activate(node.system, two)
+    assert node.calls == ["systemctl daemon-reload", f"systemctl try-restart {FRONT}"]
+    node.calls.clear()
+    activate(node.system, two)
     assert node.calls == []
 
 

@@ -215,9 +215,10 @@ def _tell(system: System, change: Change) -> None:
 
 
 def _restart(system: System, change: Change, record: Record) -> None:
-    """Restart the policy that changed; start again what ran before it was masked."""
+    """Restart what changed of policy, and a front that runs; start again what ran before it was masked."""
     names = effects.units(change.changed, change.plan.host.units if change.plan else ())
-    at_boot = [name for name in names if any(_starts(path, name) for path in change.wanted)]
+    wanted = [name for name in names if any(_starts(path, name) for path in change.wanted)]
+    at_boot = [name for name in wanted if name != effects.FRONT]
     for verb, chosen in (
         ("restart", at_boot),
         ("try-restart", [each for each in names if each not in at_boot]),

@@ -1,6 +1,6 @@
 """What must be told of a changed file before it counts: systemd, netplan, nftables, udev, GRUB, sshd.
 
-Nothing here starts or stops the engine's group.
+Nothing here starts or stops the engine's group, but for a front that is running already.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from sparkserve.host.wanted import UNITS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-# A model load must not sit inside an activation; `up` and `deploy` start these. The guard comes with
-# the rank.
-GROUP = ("sparkserve-rank.service", "sparkserve-front.service", "sparkserve-guard.service")
+# A model load must not sit inside an activation; `up` and `deploy` start these. The guard comes and goes with
+# the rank. The front stays while the group is away, so nobody else would give it what has changed.
+FRONT = "sparkserve-front.service"
+GROUP = ("sparkserve-rank.service", FRONT, "sparkserve-guard.service")
 
 
 FILE = "FILE"
@@ -89,9 +90,11 @@ def output(system: System, *argv: str) -> str:
 
 
 def units(changed: Iterable[str], texts: Iterable[str]) -> list[str]:
-    """The units in `texts` (names) among `changed` that are policy: not those of the engine's group."""
+    """The units in `texts` (names) among `changed` that are restarted: policy, and the front if it runs."""
     paths = set(changed)
-    return [name for name in sorted(texts) if name not in GROUP and f"{UNITS}/{name}" in paths]
+    return [
+        name for name in sorted(texts) if (name == FRONT or name not in GROUP) and f"{UNITS}/{name}" in paths
+    ]
 
 
 def running(system: System, names: Sequence[str]) -> list[str]:

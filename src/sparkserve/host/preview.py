@@ -16,6 +16,9 @@ def preview(system: System, change: Change) -> dict[str, Any]:
     """What `change` would do to the node, as `--json` prints it."""
     host = change.plan.host if change.plan else None
     stops = [*effects.running(system, change.masks), *effects.running(system, change.dropped)]
+    restarts = effects.units(change.changed, host.units if host else ())
+    if effects.FRONT in restarts and not effects.running(system, [effects.FRONT]):
+        restarts.remove(effects.FRONT)
     return {
         "closure": str(change.closure) if change.closure else None,
         "interrupted": change.record.pending is not None,
@@ -33,7 +36,7 @@ def preview(system: System, change: Change) -> dict[str, Any]:
             for reader in effects.readers(system, change.changed)
             for command in reader.commands(change.written)
         ],
-        "restart": effects.units(change.changed, host.units if host else ()),
+        "restart": restarts,
         "reboot": kernel.missing_args(system, host.kernel_args) if host else [],
     }
 
