@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from group_fleet import HEAD
+from nodes import FRONT, RANK, processes
 
 from sparkserve.deploy import effect, survey
+from sparkserve.engine import procfs
 from sparkserve.errors import SparkserveError
 from sparkserve.group import run_files
 from sparkserve.local import power, several
@@ -111,6 +113,7 @@ def look(fleet: Fleet) -> Left:
     ids = {node: there.fleet_id for node, there in found.items()}
     if len(set(ids.values())) > 1 or None in ids.values():
         wrong.append(f"several fleet ids: {ids}")
+    wrong += _processes(fleet, found)
     wrong += [f"{node}: {there.state.open.id} is open" for node, there in found.items() if there.state.open]
     wrong += [f"{node}: {', '.join(units)} not running" for node, units in still.items()]
     if status is None or status.state != "up":
@@ -118,3 +121,16 @@ def look(fleet: Fleet) -> Left:
     elif {rank.fleet_id for rank in status.ranks} != {ids[HEAD]}:
         wrong.append(f"ranks of other fleet ids: {[(rank.node, rank.fleet_id) for rank in status.ranks]}")
     return Left(found, status, wrong)
+
+
+def _processes(fleet: Fleet, found: dict[str, Found]) -> list[str]:
+    """Supervisors, and the front, that are not of what is current: systemd tells what it would start."""
+    wrong = []
+    for node, unit in ((HEAD, FRONT), *((node, RANK) for node in fleet.nodes)):
+        lines = [procfs.command_line(process.pid) for process in processes(fleet.names, node, unit)]
+        base = found[node].base
+        if base is None or not any(
+            f"{base.path}/plan.json" in line or line.rstrip().endswith(f" {base.path}") for line in lines
+        ):
+            wrong.append(f"{node}: {unit} runs {lines[:1]}, current is {base and base.path}")
+    return wrong
