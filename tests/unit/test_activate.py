@@ -80,7 +80,7 @@ def test_all_of_a_closure_is_put_there_and_told(node: Node, tmp_path: Path) -> N
 def test_a_front_that_runs_gets_what_has_changed(node: Node, tmp_path: Path) -> None:
     """Else the one of the closure before would go on, at its port, until the next boot."""
     text = "[Service]\nExecStart=@out@/bin/sparkserve\n[Install]\nWantedBy=multi-user.target\n"
-    wants = {"units": {FRONT: text, RANK: text}}
+    wants: dict[str, Any] = {"units": {FRONT: text, RANK: text}}
     one, two = closure(tmp_path / "one", **wants), closure(tmp_path / "two", **wants)
     assert dry_run(node.system, one)["restart"] == []
     activate(node.system, one)
