@@ -15,7 +15,7 @@ from sparkserve.engine import chat
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import plans
 from sparkserve.local import fleets
-from sparkserve.output import console, phase
+from sparkserve.output import console, phase, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -72,9 +72,8 @@ class Stage:
         except SparkserveError as error:
             wrong.append(str(error))
         wrong += [f"a request was lost: {why}" for why in tally.lost]
-        console.print(
-            f"{'Caught' if caught else 'Not caught'} after {seconds:.0f} s: {reason or 'it was kept'}"
-        )
+        said = f"Caught after {seconds:.0f} s: {visible(reason)}" if caught else "Not caught."
+        console.print(said)
         console.print(f"Requests meanwhile: {tally.words}. {'; '.join(wrong) or 'All is as before.'}")
         requests: dict[str, int] = {end: tally.ends[end] for end in clients.ENDS}
         return Shown(name, fault.what, caught, reason, round(seconds, 1), requests, tuple(wrong))
