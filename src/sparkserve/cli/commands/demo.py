@@ -37,7 +37,7 @@ Faults: garbled, the logits are of other tokens; slow, a token takes a minute; n
 dead, a rank is killed while it serves; settings, a rank has another setting than the others; hog, a rank
 takes the memory of its node. Each is code in a copy of the checkout, so generation 2 is a closure of its own.
 
-It takes about three minutes a fault on two cores, and leaves the fleet up with generation 1.
+It takes one to three minutes a fault on two cores, and leaves the fleet up with generation 1.
 
 How requests end: answered; refused, 503 with Retry-After; broken, with an error in the stream; untaken,
 the connection was closed before anything came; lost, none of these, which must not happen.
