@@ -1,7 +1,9 @@
 """A fleet of three nodes in one process: each with the real member over a folder, and a model of the rest.
 
 What is not real: the store (closures are two small files), systemd (a unit runs or not), the engine (a group
-is up when it is wanted and all ranks run one closure), and time. Every call may meet a fault.
+is up when it is wanted and all ranks run one closure), and time. Every call may meet a fault. What runs on
+several nodes at once takes turns, in an order that can be repeated: at each command, and while one waits for
+a lock or runs a program.
 """
 
 from __future__ import annotations
@@ -9,13 +11,18 @@ from __future__ import annotations
 import errno
 import json
 import os
+import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import power_cuts
+import pytest
+from turns import Turns
 
 from sparkserve import commands
 from sparkserve.commands import Safety
+from sparkserve.deploy import lease, planning, survey
 from sparkserve.deploy.member import Member
 from sparkserve.deploy.plan import Base, DeployPlan
 from sparkserve.deploy.plan import Member as Planned
@@ -24,11 +31,11 @@ from sparkserve.group.protocol import PastStart, RankStatus, Status
 from sparkserve.host.record import Record
 from sparkserve.host.system import System
 from sparkserve.runner import Result
-from sparkserve.transport import rollout
+from sparkserve.transport import deliver, rollout
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from sparkserve.commands import Command
@@ -43,8 +50,16 @@ class DefectError(BaseException):
     """What no deployer may do; it does not count as a failure that he undoes."""
 
 
+class KilledError(BaseException):
+    """The deployer's process is gone: nothing of it runs any more."""
+
+
 class CutError(Exception):
     """The node loses its power at this moment."""
+
+
+class GoneError(Exception):
+    """The node has lost its power, or has been rebooted, since the command began."""
 
 
 def closure(node: str, version: str) -> str:
@@ -63,11 +78,10 @@ class Node:
     def __init__(self, name: str, root: Path, random_: random.Random) -> None:
         self.name, self.root, self.random = name, root, random_
         self.cut_at: int | None = None  # the next so many calls of files
-        self.files = power_cuts.Recording(self._before)
-        self.member = Member(System(root, name=name), self.files, lambda: "2026-01-01T00:00:00Z")
+        self.boots = 0
+        self._boot()
         self.full = 0  # calls of files that find no space
         self.on, self.away = True, 0  # away: does not answer to so many commands
-        self.boots = 0
         self.active: str | None = None  # the version that the rank unit runs
         self.front = False
         self.generations: dict[int, str] = {}
@@ -139,7 +153,7 @@ class Node:
         for folder in self._kept:
             below = {path: value for path, value in self.tree.items() if folder in path.parents}
             power_cuts.write(folder, below)
-        self.files.trace.clear()
+        self._boot()
         for journal, text in self.acknowledged.items():
             there = journal.read_bytes() if journal.exists() else b""
             if not there.startswith(text):
@@ -148,16 +162,15 @@ class Node:
     def power_on(self) -> None:
         """It starts, and with it the units of what is in effect."""
         if not self.on:
-            self.on, self.boots = True, self.boots + 1
+            self.on = True
             self.start()
 
     def reboot(self) -> None:
         """It goes down in order: everything is written."""
         self.sync()
         self.tree = {path: value for folder in self._kept for path, value in power_cuts.read(folder).items()}
-        self.files.trace.clear()
-        self.on = False
-        self.power_on()
+        self._boot()
+        self.start()
 
     def described(self, path: str) -> str:
         """What `commands.read_closures` says of one."""
@@ -185,7 +198,16 @@ class Node:
     def _kept(self) -> tuple[Path, Path]:
         return self.member.folder, self.member.system.at(commands.HOLDS)
 
-    def _before(self, number: int) -> None:
+    def _boot(self) -> None:
+        """What runs from now on is of another boot than what ran before, which can do nothing more."""
+        self.boots += 1
+        boot = self.boots
+        self.files = power_cuts.Recording(lambda number: self._before(boot))
+        self.member = Member(System(self.root, name=self.name), self.files, lambda: "2026-01-01T00:00:00Z")
+
+    def _before(self, boot: int) -> None:
+        if boot != self.boots:
+            raise GoneError
         if self.full:
             self.full -= 1
             raise OSError(errno.ENOSPC, "No space left on device")
@@ -200,6 +222,7 @@ class World:
 
     def __init__(self, root: Path, random_: random.Random) -> None:
         self.nodes = {name: Node(name, root / name, random_) for name in NODES}
+        self.turns = Turns(random_)
         self.wanted = True
         self.broken = ""  # a version whose group does not come up
         self.lacks: set[str] = set()  # nodes to which the closure is still to be copied
@@ -239,6 +262,26 @@ class World:
         except CutError:
             node.power_off()
             raise unreachable(node.name) from None
+        except GoneError:
+            raise unreachable(node.name) from None
+
+    @contextmanager
+    def played(self) -> Iterator[None]:
+        """Time, and what happens at once, are of this world."""
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (deliver, rollout, lease, planning, survey):
+                patch.setattr(module, "parallel", self._parallel)
+            patch.setattr(os, "fsync", lambda fd: None)  # what is not written is played, not waited for
+            patch.setattr(rollout, "REBOOT_S", 0.0)
+            patch.setattr(time, "sleep", lambda seconds: self.turns.give())
+            yield
+
+    def _parallel(self, runner: Runner, nodes: Mapping[str, object], work: Callable[[str], object]) -> None:
+        """As `deliver.parallel`, in turns. Of a deployer that is killed only the commands go on."""
+        errors = self.turns.all([partial(work, node) for node in nodes], until=KilledError)
+        grave = (DefectError, KilledError, KeyboardInterrupt, Exception)
+        if errors:
+            raise min(errors, key=lambda error: [isinstance(error, kind) for kind in grave].index(True))
 
 
 class Deployer:
@@ -246,6 +289,7 @@ class Deployer:
 
     def __init__(self, world: World, who: str) -> None:
         self.world, self.who = world, who
+        self.ended: KilledError | SparkserveError | None = None
 
     def run(self, name: str, command: Command, *, feed: Sequence[str] | None = None) -> Result:
         """See `Runner.run`."""
@@ -257,10 +301,20 @@ class Deployer:
             with self.world.entered(node):
                 return self._do(node, command)
 
+        self.world.turns.give()
+        if self.ended:
+            raise self.ended
         if node.away:
             node.away -= 1
             raise unreachable(name)
-        return self.world.fault(node, command, do)
+        try:
+            return self.world.fault(node, command, do)
+        except KilledError as error:
+            self.ended = error
+            raise
+        except KeyboardInterrupt:
+            self.close()
+            raise
 
     def send(self, name: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
         """See `Runner.send`: all closures are everywhere."""
@@ -271,7 +325,8 @@ class Deployer:
         raise NotImplementedError
 
     def close(self) -> None:
-        """Nothing runs."""
+        """No command begins any more."""
+        self.ended = self.ended or unreachable("here")
 
     def _do(self, node: Node, command: Command) -> Result:
         argv = command.argv
@@ -291,10 +346,16 @@ class Deployer:
             fd = node.member.effect(id, int(epoch), step)
         except SparkserveError as error:
             return Result(EXIT_CODES[error.id], json.dumps(error.as_dict()))
-        os.close(fd)
-        node.acknowledge()
-        node.changed_by.append(self.who)
-        return self._changes(node, tuple(inner))
+        try:
+            node.acknowledge()
+            boot = node.boots
+            self.world.turns.give()
+            if node.boots != boot:
+                raise GoneError
+            node.changed_by.append(self.who)
+            return self._changes(node, tuple(inner))
+        finally:
+            os.close(fd)
 
     def _changes(self, node: Node, argv: tuple[str, ...]) -> Result:
         """What a command that changes a node does."""
@@ -387,8 +448,8 @@ class Way:
             raise SparkserveError("ENGINE.READY", expected="a token", found="none", where="here", do="Look.")
 
     def prove(self, plan: DeployPlan) -> None:
-        """Gates, of what must be the target."""
-        if self.world.up not in (None, plan.target_fleet_id):
+        """Gates, of what must be the target, unless others are at work whose target it may be."""
+        if self.world.up not in (None, plan.target_fleet_id) and self.world.turns.alone:
             raise DefectError(f"{self.world.up} is proven for {plan.target_fleet_id}")
         if not self.proves or not self.world.up:
             raise SparkserveError("GATE.FAILED", expected="it good", found="it bad", where="here", do="Look.")

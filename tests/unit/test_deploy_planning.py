@@ -22,6 +22,8 @@ from sparkserve.group.protocol import PastStart
 from sparkserve.runner import SSH, Local, Recorded, Result
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from sparkserve.deploy.plan import DeployPlan
 
 
@@ -33,7 +35,7 @@ class Answer:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """All nodes run a, as `up` has put it there."""
     made = World(tmp_path, random.Random(0))  # noqa: S311 - no secret
     for name, node in made.nodes.items():
@@ -44,7 +46,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     size = nix.Registered("", 1000, ())
     monkeypatch.setattr(nix, "closure", lambda paths: {"/nix/store/x": size, str(paths[0]): size})
     monkeypatch.setattr(closures, "load", Answer)
-    return made
+    with made.played():
+        yield made
 
 
 def planned(world: World, version: str) -> DeployPlan:

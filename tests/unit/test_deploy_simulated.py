@@ -3,63 +3,35 @@
 Each seed chooses what was there before, what the deployment meets, and where: the deployer is killed, an
 answer or a command is lost or comes late, a node loses its power with what it had not written, or does not
 answer for a while; the target does not activate, does not come up or fails its gates; another deployer
-resumes or begins in between. Then everything is mended and resumed.
+resumes or begins in between, or at the same time. Then everything is mended and resumed.
 """
 
 from __future__ import annotations
 
 import os
 import random
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from deploy_world import NODES, Deployer, Way, World, closure, plan_to, unreachable, version_of
+from deploy_world import NODES, Deployer, KilledError, Way, World, closure, plan_to, unreachable, version_of
 
 from sparkserve.commands import Safety
-from sparkserve.deploy import lease, members, resume, survey, transaction
+from sparkserve.deploy import members, resume, transaction
 from sparkserve.deploy.history import History
 from sparkserve.errors import SparkserveError
 from sparkserve.runner import Result
-from sparkserve.transport import deliver, rollout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from deploy_world import Node
 
     from sparkserve.commands import Command
-    from sparkserve.runner import Runner
 
 SEEDS = 1000
 FIRST = int(os.environ.get("DEPLOY_SEED", "0"))
-
-
-class KilledError(BaseException):
-    """The deployer's process is gone: nothing of it runs any more."""
-
-
-def one_after_the_other(runner: Runner, nodes: Mapping[str, object], work: Callable[[str], object]) -> None:
-    """As `deliver.parallel`, in an order that a seed repeats."""
-    errors = []
-    for node in nodes:
-        try:
-            work(node)
-        except Exception as error:
-            errors.append(error)
-    if errors:
-        raise errors[0]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (deliver, rollout, lease, survey):
-        monkeypatch.setattr(module, "parallel", one_after_the_other)
-    monkeypatch.setattr(os, "fsync", lambda fd: None)  # what is not written is played, not waited for
-    monkeypatch.setattr(rollout, "REBOOT_S", 0.0)
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
 
 
 class Faults:
@@ -130,6 +102,7 @@ class Faults:
     def mend(self) -> None:
         """All nodes are back, and nothing is on its way any more."""
         self.at.clear()
+        self.world.turns.end()
         for late in self.late:
             with suppress(SparkserveError):
                 late()
@@ -139,8 +112,17 @@ class Faults:
             node.power_on()
 
     def _beside(self, what: Callable[[Way], object]) -> None:
-        with suppress(SparkserveError, KilledError, KeyboardInterrupt):
-            what(Way(self.world, f"beside {self.calls}"))
+        """Another deployer does it: all of it now, or at the same time as whatever else there is."""
+        way = Way(self.world, f"beside {self.calls}")
+
+        def work() -> None:
+            with suppress(SparkserveError, KilledError, KeyboardInterrupt):
+                what(way)
+
+        if self.random.random() < 0.5:
+            work()
+        else:
+            self.world.turns.beside(work)
 
 
 def before(world: World, random_: random.Random) -> str:
@@ -207,6 +189,11 @@ def simulate(folder: Path, seed: int) -> str:
     """One deployment with what the seed chooses; how it went for who began it."""
     random_ = random.Random(seed)  # noqa: S311 - no secret
     world = World(folder, random_)
+    with world.played():
+        return _simulate(world, random_, folder)
+
+
+def _simulate(world: World, random_: random.Random, folder: Path) -> str:
     kind = before(world, random_)
     proves = obstacles(world, random_)
     faults = Faults(world, random_, folder)
@@ -221,7 +208,7 @@ def simulate(folder: Path, seed: int) -> str:
         outcome = type(error).__name__
     # What the deployer says must be so at once.
     claimed = {"keep": "b", "DEPLOY.UNDONE": plan.base_fleet_id}
-    if outcome in claimed:
+    if outcome in claimed and world.turns.alone:
         for node in world.nodes.values():
             assert version_of(node.path) == claimed[outcome], f"{node.name} is not as after {outcome}"
             # But for a `begin` that came late, with which nothing was done, and which a resume ends.

@@ -47,7 +47,9 @@ def resume(runner: Runner, nodes: Iterable[str], deployer: str, healthy: Callabl
     """
     ended: list[Ended] = []
     while True:
-        said = looks(runner, nodes)
+        head, *workers = nodes
+        # The head last: it is the first to begin and the last to end, so it knows all that they have open.
+        said = {**looks(runner, workers), **looks(runner, [head])}
         errors = [each for each in said.values() if isinstance(each, SparkserveError)]
         states = [each for each in said.values() if not isinstance(each, SparkserveError)]
         now = next((state.open for state in states if state.open is not None), None)
@@ -71,21 +73,17 @@ def settle(runner: Runner, plan: DeployPlan, deployer: str, healthy: Callable[[]
     """End the deployment `plan`; `said` is what the nodes have just said. Raises as `resume`."""
     lease = Lease(runner, plan, deployer)
     end = End(lease, healthy)
-    for member in plan.members:
-        found = said.get(member.name)
-        if isinstance(found, SparkserveError):
-            if member is plan.head:
-                raise _needs_head(plan, found)
-            end.errors[member.name] = found
-        elif found is not None and found.open is not None and found.open.id == plan.id:
-            # The head is the first here. From then on nobody else decides.
-            with end.noting(member.name):
-                lease.take({member.name: found.open})
-    if plan.head.name in end.errors:
-        raise _needs_head(plan, end.errors[plan.head.name])
+    head, *workers = [member.name for member in plan.members]
+    end.take([head], said)
+    if head in end.errors:
+        raise _needs_head(plan, end.errors[head])
+    if head in lease.held:
+        # From here on nobody else decides. What the others have said may be of before it began there.
+        said = {**said, **looks(runner, [node for node in workers if node in said])}
+    end.take(workers, said)
     outcome = _decided(lease, said)
-    if plan.head.name in lease.held:
-        lease.decide(plan.head.name, outcome)
+    if head in lease.held:
+        lease.decide(head, outcome)
     trouble = end.undo() if outcome == "undo" else end.keep()
     end.end(outcome)
     return Ended(plan, outcome, trouble)
@@ -115,6 +113,16 @@ class End:
         self.head = lease.plan.head.name
         self.healthy = healthy
         self.errors: dict[str, SparkserveError] = {}
+
+    def take(self, nodes: Iterable[str], said: Said) -> None:
+        """Take over those of `nodes` that have said that they have it open."""
+        for node in nodes:
+            found = said.get(node)
+            if isinstance(found, SparkserveError):
+                self.errors[node] = found
+            elif found is not None and found.open is not None and found.open.id == self.plan.id:
+                with self.noting(node):
+                    self.lease.take({node: found.open})
 
     def undo(self) -> str:
         """Bring members back to their bases, and the group as it was; why it is not. Raises `DEPLOY.OPEN`."""
