@@ -18,6 +18,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.fabric import host
 from sparkserve.front.state import FrontState, Probe, write
 from sparkserve.group import channel, client, controller, preflight, protocol, run_files, supervisor
+from sparkserve.group.engine import RankEngine
 from sparkserve.group.supervisor import Supervisor
 
 if TYPE_CHECKING:
@@ -196,6 +197,26 @@ async def test_a_supervisor_that_is_stopped_and_started(tmp_path: Path) -> None:
         await gone(tmp_path)
         made.start(1)
         await made.until_up()
+
+
+async def test_a_defect_of_a_supervisor_ends_its_engine_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody would look at an engine whose watch ended in silence."""
+
+    def broken(_: RankEngine) -> None:
+        raise KeyError("a word of another SGLang")
+
+    async with group(tmp_path) as made:
+        await made.until_up()
+        with monkeypatch.context() as patch:
+            patch.setattr(RankEngine, "read", broken)
+            reason = await made.until_ended()
+        assert re.fullmatch(
+            r"rank \d \(spark-\d\): its supervisor failed: KeyError\(.a word of another SGLang.\)", reason
+        )
+        await made.until_up()
+    assert "Traceback" in capsys.readouterr().err
 
 
 async def test_a_connection_that_breaks(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -92,18 +93,18 @@ class Supervisor:
         try:
             await channel.send(self._hello())
             console.print(f"Connected to the controller at {channel.peer}.")
-            self._spawn(self._beat(channel))
+            self._spawn(channel, self._beat(channel))
             while (message := await channel.receive()) is not None:
                 match message:
                     case protocol.Refused():
                         console.print(f"Refused: {message.reason}", markup=False)
                         return message.reason
                     case protocol.Preflight():
-                        self._spawn(self._check(channel, message))
+                        self._spawn(channel, self._check(channel, message))
                     case protocol.Start():
                         await self._start(channel, message)
                     case protocol.Stop():
-                        self._spawn(self._stop(channel, message))
+                        self._spawn(channel, self._stop(channel, message))
         except protocol.ProtocolError as error:
             console.print(f"The controller said {error}", markup=False)
         except asyncio.CancelledError:
@@ -126,10 +127,17 @@ class Supervisor:
             runs=identity(self._plan, self._closure),
         )
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, channel: Channel, work: Coroutine[Any, Any, None]) -> None:
         async def guarded() -> None:
-            with suppress(OSError, TimeoutError):  # the connection ended, which `_follow` sees too
+            try:
                 await work
+            except Exception as error:
+                # Nobody does this work any more, so the rank must not look well: its engine ends.
+                if not isinstance(error, OSError):  # as of a connection that ended
+                    console.print(traceback.format_exc(), markup=False)
+                with suppress(OSError):
+                    await channel.send(protocol.Bye(reason=f"its supervisor failed: {error!r}"))
+                await channel.close()
 
         task = asyncio.create_task(guarded())
         self._work.add(task)
@@ -174,7 +182,7 @@ class Supervisor:
         run_files.note_engine(self._file, order.number, engine.launcher)
         console.print(f"Boot {order.number}: the engine runs, log {engine.log}")
         await channel.send(protocol.Started(number=order.number))
-        self._spawn(self._watch(channel, engine, order.number))
+        self._spawn(channel, self._watch(channel, engine, order.number))
 
     async def _watch(self, channel: Channel, engine: RankEngine, number: int) -> None:
         """Tell what happens to the engine, until it ends or is replaced."""
