@@ -84,7 +84,9 @@ def source(layer: str, plan: Plan) -> Source:
     """Where a layer of a node comes from. Raises `PIN.PROFILE` for a pin list that is not valid."""
     profile = {"base": "base", "site": plan.engine.package, "model": plan.engine.model}.get(layer)
     if profile not in pins.known():
-        return Source(layer, "files of this repository", "", f"pkgs/{plan.engine.package}/{layer}")
+        # The adapters are part of the harness too.
+        folder = "src/sparkserve" if layer == "adapters" else f"pkgs/{plan.engine.package}"
+        return Source(layer, "files of this repository", "", f"{folder}/{layer}")
     found = pins.load(profile).pins
     debs, wheels = (sum(pin.kind == kind for pin in found) for kind in ("deb", "wheel"))
     counts = ((debs, "Debian package"), (wheels, "wheel"))
