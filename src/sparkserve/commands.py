@@ -192,6 +192,11 @@ def activate(path: str) -> Command:
     return changes(f"{path}/bin/activate", timeout_s=180)
 
 
+def preview(path: str) -> Command:
+    """What activating the host closure `path` would change, or why it would be refused; JSON."""
+    return reads(f"{path}/bin/activate", "--dry-run", "--json", timeout_s=120)
+
+
 def reboot() -> Command:
     """Start the node's kernel anew. The connection ends with it."""
     return Command(("systemctl", "reboot"), Safety.STOPS_SERVING)

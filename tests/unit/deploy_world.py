@@ -22,7 +22,7 @@ from turns import Turns
 
 from sparkserve import commands
 from sparkserve.commands import Safety
-from sparkserve.deploy import lease, planning, survey
+from sparkserve.deploy import lease, planning, preflight, survey
 from sparkserve.deploy.member import Member
 from sparkserve.deploy.plan import Base, DeployPlan
 from sparkserve.deploy.plan import Member as Planned
@@ -92,6 +92,7 @@ class Node:
         self.changed_by: list[str] = []
         self.reboot_for = ""  # a version that needs one
         self.refuses = ""  # a version that does not activate
+        self.preview = Result(0, '{"foreign": []}')  # what a dry run of an activation says
         for version in "abc":
             folder = root / closure(name, version).lstrip("/")
             folder.mkdir(parents=True)
@@ -269,7 +270,7 @@ class World:
     def played(self) -> Iterator[None]:
         """Time, and what happens at once, are of this world."""
         with pytest.MonkeyPatch.context() as patch:
-            for module in (deliver, rollout, lease, planning, survey):
+            for module in (deliver, rollout, lease, planning, preflight, survey):
                 patch.setattr(module, "parallel", self._parallel)
             patch.setattr(os, "fsync", lambda fd: None)  # what is not written is played, not waited for
             patch.setattr(rollout, "REBOOT_S", 0.0)
@@ -415,6 +416,8 @@ class Deployer:
                 return Result(0, str(node.boots))
             case ("sh", "-c", _, "read", *paths):
                 return Result(0, "".join(map(node.described, paths)))
+            case (_, "--dry-run", "--json"):
+                return node.preview
             case ("systemctl", "show", _, *units):
                 runs = {rollout.RANK: node.active is not None, rollout.FRONT: node.front}
                 shown = [

@@ -50,6 +50,7 @@ LINES = [
     (commands.collect_garbage(), 2, "nix-store --gc"),
     (commands.current(), 1, "readlink -e /nix/var/nix/profiles/sparkserve"),
     (commands.activate(P), 2, f"{P}/bin/activate"),
+    (commands.preview(P), 1, f"{P}/bin/activate --dry-run --json"),
     (commands.reboot(), 3, "systemctl reboot"),
     (commands.deploy_member(f"{P}/bin/sparkserve", "look"), 1,
      f"{P}/bin/sparkserve deploy member look --json --"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from sparkserve.cli import deployed
 from sparkserve.deploy import history, planning, rollback, transaction, way
 from sparkserve.deploy.history import History
 from sparkserve.deploy.journal import journals
+from sparkserve.deploy.state import State
 from sparkserve.engine import closure as closures
 from sparkserve.errors import SparkserveError
 from sparkserve.group.protocol import PastStart
@@ -129,6 +131,32 @@ def test_no_plan_while_a_deployment_is_open(world: World) -> None:
     error = refused(world)
     assert (error.id, error.where) == ("DEPLOY.LEASE", "spark-2")
     assert "somebody else" in error.found and "--resume" in error.do
+
+
+KEYLESS = SparkserveError("KEY.FILE", expected="keys", found="none", where="/etc/key", do="Make one.")
+
+
+@pytest.mark.parametrize(
+    ("node", "preview", "id", "said"),
+    [
+        ("spark-0", Result(100, json.dumps(KEYLESS.as_dict())), "KEY.FILE", "/etc/key"),
+        ("spark-1", Result(0, '{"foreign": ["/etc/a"]}'), "NODE.FOREIGN", "by hand: /etc/a; where: spark-1"),
+        ("spark-2", Result(1, "", "Traceback"), "NODE.COMMAND", "Traceback"),
+    ],
+)
+def test_what_an_activation_would_refuse_is_met_while_the_old_group_serves(
+    world: World, tmp_path: Path, node: str, preview: Result, id: str, said: str
+) -> None:
+    world.nodes[node].preview = preview
+    with pytest.raises(SparkserveError) as caught:
+        transaction.run(Way(world, "me"), planned(world, "b"), History(tmp_path / "state"))
+    assert caught.value.id == id and said in str(caught.value)
+    for each in world.nodes.values():
+        assert (each.changed_by, each.member.look()) == ([], State())
+    # What is in effect is only proven, whatever was edited since.
+    transaction.run(Way(world, "me"), planned(world, "a"), History(tmp_path / "state"))
+    world.nodes[node].preview = Result(0, "{}")  # of another version
+    transaction.run(Way(world, "me"), planned(world, "b"), History(tmp_path / "state"))
 
 
 def back(world: World, to: str | None = None) -> DeployPlan:

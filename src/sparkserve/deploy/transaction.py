@@ -1,8 +1,9 @@
 """Moves all nodes of a fleet to the closures of a deploy plan, proves them, and keeps them, or undoes itself.
 
-The order: copied and verified everywhere; leased, the head first; drained and stopped; activated, workers
-first; made current; compared; started; answering; the plan's gates; decided on the head. Until that decision
-whatever goes wrong is undone, and from it on everything is finished: here, or by `deploy --resume`.
+The order: copied and verified everywhere; asked whether they would take it; leased, the head first; drained
+and stopped; activated, workers first; made current; compared; started; answering; the plan's gates; decided on
+the head. Until that decision whatever goes wrong is undone, and from it on everything is finished: here, or by
+`deploy --resume`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from sparkserve import commands
-from sparkserve.deploy import members
+from sparkserve.deploy import members, preflight
 from sparkserve.deploy.lease import CHANGE, SERVED, Lease, looks
 from sparkserve.deploy.resume import End, settle
 from sparkserve.deploy.survey import descriptions
@@ -55,6 +56,7 @@ def run(way: Way, plan: DeployPlan, history: History) -> None:
             lease = Lease(runner, plan, members.deployer())
             there = [member.name for member in plan.members if member.bytes == 0]
             deliver.deliver(runner, targets, there=there)
+            preflight.check(runner, plan)
             history.begin(plan, lease.deployer)
             lease.begin()
             _forward(way, lease, targets, history)

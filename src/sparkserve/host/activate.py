@@ -69,7 +69,8 @@ def main(closure: str, what: str = "activate", argv: list[str] | None = None) ->
 def bring(system: System, closure: Path | None, *, replace: bool, dry: bool, as_json: bool) -> None:
     """`activate`, or `deactivate` for None, or say with `dry` what they would do; prints the outcome."""
     if dry:
-        found = dry_run(system, closure)
+        with _in_words(system):
+            found = dry_run(system, closure)
         if as_json:
             print_json(found)
         else:
@@ -91,7 +92,7 @@ def activate(system: System, closure: Path, *, replace: bool = False) -> bool:
     reboot is missing.
     """
     wants = plan.load(closure / "plan.json")
-    with _writing(system):
+    with _in_words(system), record.locked(system):
         change = plan_change(system, closure, wants)
         _check(system, closure, wants, change)
         if change.foreign and not replace:
@@ -121,7 +122,7 @@ def deactivate(system: System) -> bool:
 
     What was edited by hand since is kept aside. Raises `NODE.ACTIVATE` while an engine runs.
     """
-    with _writing(system):
+    with _in_words(system), record.locked(system):
         change = plan_change(system, None, None)
         _go(system, change)
     return not change.nothing
@@ -146,17 +147,16 @@ def _check(system: System, closure: Path, wants: Plan, change: Change) -> None:
 
 
 @contextmanager
-def _writing(system: System) -> Iterator[None]:
-    """The only activation of this node; what the disk refuses becomes an error in words."""
+def _in_words(system: System) -> Iterator[None]:
+    """What the disk refuses becomes an error in words."""
     try:
-        with record.locked(system):
-            yield
+        yield
     except PermissionError as error:
         raise not_root(str(error.filename or system.name)) from None
     except OSError as error:
         if disk.met(error):
             raise disk.full(str(error.filename or system.name)) from None
-        raise wrong("to write the node's files", error.strerror or str(error), str(error.filename)) from None
+        raise wrong("the node's files", error.strerror or str(error), str(error.filename)) from None
 
 
 def _go(system: System, change: Change) -> None:
