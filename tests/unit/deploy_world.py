@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import random
 import time
 from contextlib import contextmanager
 from functools import partial
@@ -34,7 +35,6 @@ from sparkserve.runner import Result
 from sparkserve.transport import deliver, rollout
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
     from pathlib import Path
 
@@ -283,6 +283,17 @@ class World:
         grave = (DefectError, KilledError, KeyboardInterrupt, Exception)
         if errors:
             raise min(errors, key=lambda error: [isinstance(error, kind) for kind in grave].index(True))
+
+
+def running(root: Path, version: str) -> World:
+    """A fleet whose nodes run `version`, as `up` has put it there."""
+    made = World(root, random.Random(0))  # noqa: S311 - no secret
+    for name, node in made.nodes.items():
+        node.set_profile(closure(name, version))
+        node.activate(closure(name, version))
+        node.sync()
+        node.start()
+    return made
 
 
 class Deployer:

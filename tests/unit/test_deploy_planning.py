@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from deploy_world import NODES, Deployer, Way, World, closure, plan_to
+from deploy_world import NODES, Deployer, Way, World, closure, plan_to, running
 from local_values import PLANS
 
 from sparkserve import commands, nix
@@ -39,12 +38,7 @@ class Answer:
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     """All nodes run a, as `up` has put it there."""
-    made = World(tmp_path, random.Random(0))  # noqa: S311 - no secret
-    for name, node in made.nodes.items():
-        node.set_profile(closure(name, "a"))
-        node.activate(closure(name, "a"))
-        node.sync()
-        node.start()
+    made = running(tmp_path, "a")
     size = nix.Registered("", 1000, ())
     monkeypatch.setattr(nix, "closure", lambda paths: {"/nix/store/x": size, str(paths[0]): size})
     monkeypatch.setattr(closures, "load", Answer)

@@ -11,18 +11,20 @@ from sparkserve.commands import Safety
 from sparkserve.deploy import history, members, planning, rollback, survey, transaction, way
 from sparkserve.deploy import resume as resuming
 from sparkserve.deploy.history import History
-from sparkserve.fleet import plans
+from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command, plans
 from sparkserve.local import lock, several, triangle
-from sparkserve.output import phase
+from sparkserve.output import console, phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from sparkserve.deploy.plan import DeployPlan
+    from sparkserve.deploy.plan import DeployPlan, Member
     from sparkserve.deploy.resume import Ended
-    from sparkserve.deploy.survey import Found
+    from sparkserve.deploy.survey import Described, Found
     from sparkserve.deploy.way import Way
+    from sparkserve.plan import Plan
 
     Show = Callable[[DeployPlan], None]
 
@@ -31,7 +33,8 @@ def deploy(fleet: str, *, apply: bool, show: Show, key_file: Path | None = None)
     """Plan what brings `fleet` to what its files say, `show` it, and do it with `apply`.
 
     The gates show a key of `key_file`, or of the file that the plan names.
-    Raises `DEPLOY.PLAN` when another plan was shown last, and as planning and `transaction.run`.
+    Raises `DEPLOY.PLAN` when another plan was shown last, `GROUP.BOOT` when it is kept and the group does not
+    run, and as planning and `transaction.run`.
     """
     with phase("Evaluate the plan"):
         found = plans.load(fleet)
@@ -68,9 +71,13 @@ def resume(fleet: str) -> list[Ended]:
         with closing(to.connect()) as runner:
             ended = resuming.resume(runner, to.nodes, members.deployer(), to.healthy)
         for each in ended:
-            History(history.of(each.plan.fleet)).resumed(each.plan, each.outcome)
-            if each.outcome == "keep":
-                _adopt(to, each.plan)
+            try:
+                History(history.of(each.plan.fleet)).resumed(each.plan, each.outcome)
+                if each.outcome == "keep":
+                    _adopt(to, each.plan)
+            except (SparkserveError, OSError) as error:
+                # What happened on the nodes counts, and is still to be told.
+                console.print(f"Deployment {each.plan.id} has ended; this machine did not take note: {error}")
         return ended
 
 
@@ -97,8 +104,17 @@ def _shown(to: Way, what: str, made: DeployPlan, *, apply: bool, show: Show) -> 
         history.keep(folder, what, made)
         return made
     history.forget(folder, what)
-    transaction.run(to, made, History(folder))
+    trouble = transaction.run(to, made, History(folder))
     _adopt(to, made)
+    if trouble:
+        raise SparkserveError(
+            "GROUP.BOOT",
+            expected=f"the group to run what deployment {made.id} has kept",
+            found=trouble,
+            where=made.fleet,
+            do=f"{command('logs', made.fleet)} says why. It is kept, and nothing undoes it: "
+            f"{command('rollback --apply', made.fleet)} goes back.",
+        )
     return made
 
 
@@ -109,8 +125,21 @@ def _adopt(to: Way, made: DeployPlan, *, dry: bool = False) -> None:
     found = []
     with closing(to.connect(Safety.READS_HOSTS)) as runner:
         for member in made.members:
-            if (
-                there := survey.descriptions(runner, member.name, [member.target])[member.target]
-            ) is not None:
-                found.append(plan.parse(json.loads(there.plan)))
+            there = survey.descriptions(runner, member.name, [member.target])[member.target]
+            if there is not None:
+                found.append(_plan(member, there))
     triangle.adopt(to.here, found, dry=dry)
+
+
+def _plan(member: Member, there: Described) -> Plan:
+    try:
+        return plan.parse(json.loads(there.plan))
+    except SparkserveError as error:
+        raise SparkserveError(
+            "PLAN.SCHEMA",
+            expected="a generation whose plan this version of sparkserve reads",
+            found=f"one of another version: expected {error.expected}, found {error.found}",
+            where=f"{member.name}, {member.target}",
+            do=f"Check out the commit that it was made of. There {command('down', there.fleet)}, then "
+            f"{command('up', there.fleet)}, bring it; the nodes keep their generations.",
+        ) from None

@@ -117,10 +117,10 @@ class End:
     def take(self, nodes: Iterable[str], said: Said) -> None:
         """Take over those of `nodes` that have said that they have it open."""
         for node in nodes:
-            found = said.get(node)
+            found = said.get(node) or _not_asked(self.plan, node, said)
             if isinstance(found, SparkserveError):
                 self.errors[node] = found
-            elif found is not None and found.open is not None and found.open.id == self.plan.id:
+            elif found.open is not None and found.open.id == self.plan.id:
                 with self.noting(node):
                     self.lease.take({node: found.open})
 
@@ -231,6 +231,17 @@ def _back(runner: Runner, member: Member) -> None:
     path = Path(member.base.path)
     rollout.activate_all(runner, {node: path}, lambda text: None)
     deliver.switch(runner, node, path)
+
+
+def _not_asked(plan: DeployPlan, node: str, said: Said) -> SparkserveError:
+    """The error for a node that was taken out of the fleet's files while its deployment was open."""
+    return SparkserveError(
+        "FLEET.NAME",
+        expected=f"the node {node}, which is part of deployment {plan.id}",
+        found=f"a fleet of {', '.join(said)}",
+        where=plan.fleet,
+        do="Name it in the fleet's files again, until its deployment has ended.",
+    )
 
 
 def _needs_head(plan: DeployPlan, error: SparkserveError) -> SparkserveError:

@@ -25,6 +25,7 @@ from sparkserve.transport import deliver, rollout
 if TYPE_CHECKING:
     from sparkserve.deploy.history import History
     from sparkserve.deploy.plan import DeployPlan
+    from sparkserve.deploy.state import Outcome
     from sparkserve.runner import Runner
 
 
@@ -44,9 +45,10 @@ class Way(Protocol):
         ...
 
 
-def run(way: Way, plan: DeployPlan, history: History) -> None:
+def run(way: Way, plan: DeployPlan, history: History) -> str:
     """Do exactly `plan`; `history` is the deployer's own journal. Ctrl-C undoes it as any failure does.
 
+    Returns when it is kept: why the group does not run as it should, mostly nothing.
     Raises `DEPLOY.UNDONE` when it failed and all nodes have what they had, `DEPLOY.OPEN` when some have not
     come to its end, `DEPLOY.FENCED` when another deployer has taken over, and what kept it from beginning.
     """
@@ -63,11 +65,12 @@ def run(way: Way, plan: DeployPlan, history: History) -> None:
             history.note("decide")
             lease.decide(plan.head.name, "keep")
             End(lease, way.healthy).end("keep")
-        history.end("keep")
     except (Exception, KeyboardInterrupt) as cause:
         if not history.open or (isinstance(cause, SparkserveError) and cause.id == "DEPLOY.FENCED"):
             raise
-        _after(way, lease, history, cause)
+        return _after(way, lease, history, cause)
+    _ended(history, "keep")
+    return ""
 
 
 def _forward(way: Way, lease: Lease, targets: dict[str, Path], history: History) -> None:
@@ -117,8 +120,8 @@ def _compare(runner: Runner, plan: DeployPlan) -> None:
         )
 
 
-def _after(way: Way, lease: Lease, history: History, cause: BaseException) -> None:
-    """End what is open of ours after `cause`; returns when it was decided to be kept."""
+def _after(way: Way, lease: Lease, history: History, cause: BaseException) -> str:
+    """End what is open of ours after `cause`; returns as `run` when it was decided to be kept."""
     plan, why = lease.plan, str(cause) or type(cause).__name__
     if isinstance(cause, KeyboardInterrupt):
         why = "interrupted"  # it carries a number
@@ -139,8 +142,7 @@ def _after(way: Way, lease: Lease, history: History, cause: BaseException) -> No
             raise _open(
                 plan, why, str(error) if isinstance(error, SparkserveError) else "interrupted"
             ) from cause
-    with suppress(SparkserveError, OSError):  # what happened on the nodes counts
-        history.end(ended.outcome)
+    _ended(history, ended.outcome)
     if ended.outcome == "undo":
         trouble = f"; and the group does not run as before: {ended.trouble}" if ended.trouble else ""
         raise SparkserveError(
@@ -150,6 +152,12 @@ def _after(way: Way, lease: Lease, history: History, cause: BaseException) -> No
             where=plan.fleet,
             do="All nodes have what they had before. Mend the cause, and deploy again.",
         ) from cause
+    return ended.trouble
+
+
+def _ended(history: History, outcome: Outcome) -> None:
+    with suppress(SparkserveError, OSError):  # what happened on the nodes counts
+        history.end(outcome)
 
 
 def _taken_over(plan: DeployPlan, why: str) -> SparkserveError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.local.boot import Sizes  # noqa: TC001 - as above
 from sparkserve.local.cgroups import Cgroups, detect
 from sparkserve.local.tools import Tools
@@ -101,6 +102,7 @@ def load(names: Names) -> Fleet | None:
             expected="a record of schema sparkserve.nodes/1",
             found=" ".join(str(error).split())[:300],
             where=str(names.record),
-            do="Run ./sparkserve down: it needs no record.",
+            do=f"Damaged, or of another version of sparkserve: {command('down', names.fleet)}, which needs no record, "
+            f"then {command('up', names.fleet)}. The nodes keep their disks and generations.",
         ) from None
     return Fleet(names, record.plans, record.root, Tools(record.tools), record.sizes, detect())

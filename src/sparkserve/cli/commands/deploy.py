@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 Without --apply it prints the plan and changes nothing; --apply does exactly the plan that was printed, and
 refuses when it would be another one now.
 
-Exit code: 0 kept, 90 another plan, 91 one is open already, 94 the head is needed, 95 undone on all nodes, 96
-neither kept nor undone everywhere yet (--resume goes on), 99 nothing to do.""",
+Exit code: 0 kept, 55 kept and the group does not run, 90 another plan, 91 one is open already, 94 the head is
+needed, 95 undone on all nodes, 96 neither kept nor undone everywhere yet (--resume goes on), 99 nothing to do.
+Of --resume: 0 ended, either way, 55 ended and the group does not run.""",
 )
 @options.fleet
 @click.option("--apply", "apply_", is_flag=True, help="Do it. Without it nothing changes.")
@@ -51,9 +52,13 @@ def command(
     if resume_ and apply_:
         raise click.UsageError("either --apply or --resume")
     from sparkserve.deploy import deployer
+    from sparkserve.errors import EXIT_CODES
 
     if resume_:
-        deployed.ended(deployer.resume(fleet), as_json=as_json)
+        ended = deployer.resume(fleet)
+        deployed.ended(ended, as_json=as_json)
+        if any(each.trouble for each in ended):
+            context.exit(EXIT_CODES["GROUP.BOOT"])
         return
     made = deployer.deploy(
         fleet,

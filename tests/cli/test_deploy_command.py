@@ -1,0 +1,35 @@
+"""What `deploy --resume` prints, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "unit"))
+from deploy_node import plan
+
+from sparkserve.cli.main import main
+from sparkserve.deploy import deployer
+from sparkserve.deploy.resume import Ended
+
+
+@pytest.mark.parametrize(("trouble", "code"), [("", 0), ("rank 1 died", 55)])
+def test_a_group_that_does_not_run_is_no_success(
+    trouble: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = plan(None, "/nix/store/two")
+    ended: list[Any] = [Ended(made, "undo"), Ended(made, "keep", trouble)]
+    monkeypatch.setattr(deployer, "resume", lambda fleet: ended)
+    for words in (["deploy", "--resume"], ["deploy", "--resume", "--json"]):
+        with pytest.raises(SystemExit) as caught:
+            main(words)
+        assert caught.value.code == code
+        out, err = capsys.readouterr()
+        if "--json" in words:
+            assert [each["trouble"] for each in json.loads(out)] == ["", trouble]
+        else:
+            assert f"{made.id} is kept" in err and trouble in err

@@ -1,0 +1,106 @@
+"""How a deployment ends where that is not plain: half a fleet is asked, a full disk, a group that fails later."""
+
+from __future__ import annotations
+
+import errno
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from deploy_world import NODES, Deployer, Way, World, closure, plan_to, running, unreachable
+
+from sparkserve.deploy import deployer, resume, transaction, way
+from sparkserve.deploy.history import History
+from sparkserve.deploy.resume import Ended
+from sparkserve.errors import SparkserveError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from deploy_world import Node
+
+    from sparkserve.commands import Command
+    from sparkserve.deploy.state import Outcome
+    from sparkserve.runner import Result
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
+    return running(tmp_path, "a")
+
+
+def keeps(world: World, folder: Path, version: str) -> str:
+    return transaction.run(Way(world, "me"), plan_to(world, version), History(folder))
+
+
+def test_a_fleet_that_lost_a_node_in_between_decides_nothing_for_it(world: World) -> None:
+    plan = plan_to(world, "b")
+    for node in world.nodes.values():
+        node.member.begin(plan, "gone")
+    for nodes, id, missing in ((NODES[1:], "DEPLOY.HEAD", "spark-0"), (NODES[:2], "DEPLOY.OPEN", "spark-2")):
+        with pytest.raises(SparkserveError) as caught:
+            resume.resume(Deployer(world, "me"), nodes, "me", lambda: None)
+        assert caught.value.id == id and f"the node {missing}, which is part of" in caught.value.found
+        assert world.nodes["spark-0"].member.look().open is not None
+    (ended,) = resume.resume(Deployer(world, "me"), NODES, "me", lambda: None)
+    assert ended.outcome == "undo"
+    assert [node.member.look().open for node in world.nodes.values()] == [None] * 3
+
+
+def test_what_is_kept_and_does_not_run_says_why(world: World, tmp_path: Path) -> None:
+    def fault(node: Node, command: Command, do: Callable[[], Result]) -> Result:
+        result = do()
+        if command.argv[-1] == "keep":  # the decision; its answer is lost, and with it the engine
+            world.broken = "b"
+            world.fault = lambda node, command, do: do()
+            raise unreachable(node.name)
+        return result
+
+    world.fault = fault
+    assert "GROUP.BOOT" in keeps(world, tmp_path / "state", "b")
+    assert {name: node.path for name, node in world.nodes.items()} == {
+        name: closure(name, "b") for name in NODES
+    }
+
+
+def test_what_is_kept_on_all_nodes_is_kept_though_this_disk_is_full(world: World, tmp_path: Path) -> None:
+    class Full(History):
+        def end(self, outcome: Outcome) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    assert transaction.run(Way(world, "me"), plan_to(world, "b"), Full(tmp_path / "state")) == ""
+    assert world.up == "b"
+
+
+def test_a_resume_is_told_though_the_journal_here_is_broken(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = plan_to(world, "b")
+    head = SimpleNamespace(fleet=SimpleNamespace(name="desk"))
+    here = SimpleNamespace(
+        head=head, here=None, nodes=NODES, healthy=None, connect=lambda: Deployer(world, "me")
+    )
+    monkeypatch.setattr(way, "to", lambda fleet: here)
+    monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
+    monkeypatch.setattr(resume, "resume", lambda *_: [Ended(plan, "undo")])
+    folder = tmp_path / ".sparkserve/deploy/desk/journal"
+    folder.mkdir(parents=True)
+    (folder / f"000001-{plan.id}").write_text("x\n")
+    assert deployer.resume("desk") == [Ended(plan, "undo")]
+    assert "DEPLOY.JOURNAL" in capsys.readouterr().err
+
+
+def test_a_rollback_to_a_plan_of_another_version_says_how_to_get_there(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in "bc":
+        keeps(world, tmp_path / "state", version)
+    here = SimpleNamespace(here=object(), nodes=NODES, connect=lambda allow: Deployer(world, "me"))
+    monkeypatch.setattr(way, "to", lambda fleet: here)
+    with pytest.raises(SparkserveError) as caught:
+        deployer.roll_back("desk", None, apply=False, show=print)
+    error = caught.value
+    assert (error.id, error.where) == ("PLAN.SCHEMA", f"spark-0, {closure('spark-0', 'b')}")
+    assert "another version" in error.found and "./sparkserve down --fleet desk" in error.do
