@@ -207,6 +207,11 @@ def test_a_node_reaches_itself_without_ssh(tmp_path: Path) -> None:
     (tmp_path / "current/plan.json").write_text(text)
     found = way.from_node([tmp_path / "none", tmp_path / "current"])
     assert (found.own, found.nodes) == ("spark-1", list(NODES))
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer/plan.json").write_text(text.replace('"gates"', '"proofs"'))
+    assert way.from_node([tmp_path / "newer", tmp_path / "current"]) == found
+    with pytest.raises(SparkserveError, match=r"PLAN\.SCHEMA"):
+        way.from_node([tmp_path / "newer", tmp_path / "none"])
     command = commands.reads(sys.executable, "-c", "print('near')")
     afar = cast("SSH", Recorded({command.line(): Result(0, "afar\n")}))
     runner = way.Among("spark-1", Local(), afar)

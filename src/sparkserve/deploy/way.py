@@ -17,6 +17,7 @@ from sparkserve.deploy import history
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import plans
 from sparkserve.local import health, several, triangle
+from sparkserve.output import write_file
 from sparkserve.runner import SSH, Local
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ class Way:
 
     def _config(self) -> Path:
         path = history.of(self.head.fleet.name) / "ssh_config"
-        path.write_text(config(self.head))
+        # In one step: the ssh of another command may be reading it.
+        write_file(path, config(self.head))
         return path
 
 
@@ -144,12 +146,22 @@ def config(plan: Plan) -> str:
 
 
 def from_node(closures: Sequence[Path] = (Path(f"{HOLDS}/deploy"), Path(PROFILE))) -> Way:
-    """The way from this node to the others of its fleet, whatever fleet that is. Raises `HOST.SYSTEM`."""
+    """The way from this node to the others of its fleet, whatever fleet that is.
+
+    Of an open deployment one of target and base may be of another version than this program. Raises
+    `HOST.SYSTEM`, and `PLAN.SCHEMA` when all are.
+    """
+    unread: SparkserveError | None = None
     for closure in closures:
-        if (closure / "plan.json").exists():
+        if not (closure / "plan.json").exists():
+            continue
+        try:
             found = plan.load(closure / "plan.json")
+        except SparkserveError as error:
+            unread = error
+        else:
             return Way(found, None, own=found.node.name)
-    raise SparkserveError(
+    raise unread or SparkserveError(
         "HOST.SYSTEM",
         expected="a sparkserve checkout, or a node of a fleet",
         found="no flake.nix with hosts/ here or above, and no closure",
