@@ -5,13 +5,12 @@ The nodes' journals decide. This one says who did what from here, also when the 
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from sparkserve import checkout
+from sparkserve import checkout, utc
 from sparkserve.deploy.journal import Journal, journals
 from sparkserve.deploy.plan import DeployPlan
 from sparkserve.errors import SparkserveError
@@ -40,18 +39,18 @@ class History:
     def begin(self, plan: DeployPlan, deployer: str) -> None:
         """A deployment is about to begin."""
         journal = Journal.create(self._folder, plan.id)
-        journal.append("begun", plan=plan.model_dump(mode="json"), deployer=deployer, at=_now())
+        journal.append("begun", plan=plan.model_dump(mode="json"), deployer=deployer, at=utc.now())
         self._journal = journal
 
     def note(self, step: str) -> None:
         """A step is about to begin."""
         if self._journal is not None:
-            self._journal.append("noted", step=step, at=_now())
+            self._journal.append("noted", step=step, at=utc.now())
 
     def end(self, outcome: Outcome) -> None:
         """The deployment has ended."""
         if self._journal is not None:
-            self._journal.append("ended", outcome=outcome, at=_now())
+            self._journal.append("ended", outcome=outcome, at=utc.now())
             self._journal = None
 
     def resumed(self, plan: DeployPlan, outcome: Outcome) -> None:
@@ -100,7 +99,3 @@ def require(folder: Path, what: str, plan: DeployPlan) -> None:
 
 def _words(plan: DeployPlan) -> str:
     return f"{(plan.base_fleet_id or 'nothing')[:12]} to {plan.target_fleet_id[:12]}"
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sparkserve import commands, disk
+from sparkserve import commands, disk, utc
 from sparkserve.deploy import current
 from sparkserve.deploy.files import Files
 from sparkserve.deploy.journal import Journal, journals
@@ -39,10 +39,6 @@ EFFECT_S = 45.0  # for what a deployer that is gone has begun: most of it is sec
 _POLL_S = 0.02
 
 
-def _utc() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-
-
 @dataclass(frozen=True)
 class Member:
     """The node that the commands work on. Every command that changes it returns what `look` then says.
@@ -53,7 +49,7 @@ class Member:
 
     system: System = field(default_factory=System)
     files: Files = field(default_factory=Files)
-    now: Callable[[], str] = _utc
+    now: Callable[[], str] = utc.now
 
     @property
     def folder(self) -> Path:

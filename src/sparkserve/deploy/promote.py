@@ -6,13 +6,12 @@ No node's generation changes. Each node holds its closure from then on, whoever 
 from __future__ import annotations
 
 import json
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from sparkserve import checkout, commands, disk, plan
+from sparkserve import checkout, commands, disk, plan, utc
 from sparkserve.commands import Safety
 from sparkserve.deploy import baseline, effect, proofs, survey, way
 from sparkserve.deploy.baseline import Baseline, Node, Observed, Pin
@@ -101,7 +100,7 @@ def make(runner: Runner, fleet: str, nodes: Sequence[str], wish: Wish, previous:
         name=wish.name,
         fleet=fleet,
         fleet_id=fleet_id,
-        promoted_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        promoted_at=utc.now(),
         why=wish.why,
         previous=previous.name if previous else None,
         nodes=tuple(

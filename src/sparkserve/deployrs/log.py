@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
+
+from sparkserve import utc
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,4 +36,4 @@ class Log(NamedTuple):
             if self.folder is not None:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 with (self.folder / f"activate-rs-{self.verb}.log").open("a") as file:
-                    file.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}\n")
+                    file.write(f"{utc.now()} {text}\n")
