@@ -11,6 +11,7 @@ import pytest
 from deploy_node import NODE, DeployNode, plan
 
 from sparkserve.deploy.files import Files
+from sparkserve.deploy.journal import Journal
 from sparkserve.deploy.plan import Base, DeployPlan
 from sparkserve.deploy.state import Past
 from sparkserve.errors import SparkserveError
@@ -179,6 +180,12 @@ def to(path: str) -> Callable[[DeployNode], None]:
     return change
 
 
+def no_store_path(node: DeployNode) -> None:
+    node.profile.unlink()
+    node.profile.symlink_to("sparkserve-9-link")
+    node.profile.with_name("sparkserve-9-link").symlink_to("some where")
+
+
 def no_link(node: DeployNode) -> None:
     node.profile.unlink()
     node.profile.mkdir()
@@ -211,6 +218,7 @@ def others(name: str) -> Callable[[DeployNode], None]:
         (to("/nix/store/one"), PLAN, "NODE.CLOSURE", "left alone"),
         (to("sparkserve-9-link"), PLAN, "NODE.CLOSURE", "a link to nothing"),
         (no_link, PLAN, "NODE.CLOSURE", "no link"),
+        (no_store_path, PLAN, "NODE.CLOSURE", "none to a store path"),
         (
             lambda node: None,
             PLAN.model_copy(update={"members": PLAN.members[1:]}),
@@ -289,6 +297,13 @@ def test_damaged_journal(node: DeployNode) -> None:
         assert file.read_bytes() == damaged
     file.write_bytes(whole)
     file.rename(file.with_name("000001-ba9876543210"))
+    assert refused(node.member.look).id == "DEPLOY.JOURNAL"
+
+
+def test_journal_of_another_kind(node: DeployNode) -> None:
+    """Whole lines that no version of ours has written."""
+    whole = PLAN.model_dump(mode="json")
+    Journal.create(node.member.folder, PLAN.id).append("begun", epoch="1", plan=whole, deployer="me", at="now")
     assert refused(node.member.look).id == "DEPLOY.JOURNAL"
 
 

@@ -47,8 +47,8 @@ def current(system: System) -> Base | None:
         if not profile.is_symlink():
             return None
         found = "a link to nothing"
-    except OSError:
-        found = "no link"
+    except (OSError, ValueError):
+        found = "no link, or none to a store path"
     raise _not_ours("a profile that Nix made", found, commands.PROFILE, _FOREIGN)
 
 

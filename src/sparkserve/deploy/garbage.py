@@ -64,9 +64,7 @@ def find(
     Raises `DEPLOY.LEASE` while a deployment is open and `DEPLOY.BASE` where the units are not of what is
     current: what runs must be known.
     """
-    found = survey.survey(runner, nodes)
-    for node, there in found.items():
-        survey.leased(node, there.state)
+    found = survey.unleased(runner, nodes)
     effect.check(runner, found)
     wanted = _wanted(found) | {each.fleet_id for each in baselines if each.fleet == fleet}
     garbage: dict[str, Garbage] = {}

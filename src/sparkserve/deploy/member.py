@@ -18,7 +18,7 @@ from sparkserve import commands, disk, utc
 from sparkserve.deploy import current
 from sparkserve.deploy.files import Files
 from sparkserve.deploy.journal import Journal, journals
-from sparkserve.deploy.state import State, state
+from sparkserve.deploy.state import State, leased, state
 from sparkserve.errors import SparkserveError, not_root
 from sparkserve.group import run_files
 from sparkserve.host.system import System
@@ -74,7 +74,7 @@ class Member:
             if known.open is not None:
                 if (known.open.id, known.open.deployer) == (plan.id, deployer):
                     return known
-                raise self._leased(known.open)
+                raise leased(known.open, self.system.name)
             current.check(self.system, plan)
             part = current.planned(self.system, plan)
             self._hold(TARGET, part.target)
@@ -174,7 +174,7 @@ class Member:
         with self._locked(fcntl.LOCK_SH) as found:
             known = state(found)
             if known.open is not None:
-                raise self._leased(known.open)
+                raise leased(known.open, self.system.name)
             yield known
 
     @contextmanager
@@ -227,15 +227,6 @@ class Member:
     def _release(self) -> None:
         for path in (TARGET, BASE):
             self.files.remove(self.system.at(path))
-
-    def _leased(self, now: Deployment) -> SparkserveError:
-        return SparkserveError(
-            "DEPLOY.LEASE",
-            expected="no open deployment",
-            found=f"{now.id} of {now.plan.fleet}, by {now.deployer} since {now.since}",
-            where=self.system.name,
-            do="Wait for its end. When its deployer is gone: ./sparkserve deploy --resume",
-        )
 
     def _busy(self, seconds: float) -> SparkserveError:
         return SparkserveError(

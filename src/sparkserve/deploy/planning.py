@@ -30,9 +30,9 @@ def for_closures(
 ) -> DeployPlan:
     """The plan that brings built `closures` (by node, the head first) to the nodes.
 
-    Raises `DEPLOY.NOTHING` when they are there and kept, and as `make`.
+    Raises `DEPLOY.LEASE` while one is open, and as `make`.
     """
-    found = survey.survey(runner, closures)
+    found = survey.unleased(runner, closures)
     ids = {closure.load(path).fleet_id for path in closures.values()}
     if len(ids) > 1:
         raise SparkserveError(
@@ -65,11 +65,10 @@ def make(
 ) -> DeployPlan:
     """The plan to bring each node to its target, `lacking` so many bytes of it.
 
-    Raises `DEPLOY.LEASE` while one is open, `NODE.CLOSURE` for a profile that is not ours, `DEPLOY.BASE` when
-    what is current is not of one fleet id, and `DEPLOY.NOTHING` when all have and have kept what they get.
+    Raises `NODE.CLOSURE` for a profile that is not ours, `DEPLOY.BASE` when what is current is not of one fleet
+    id, and `DEPLOY.NOTHING` when all have and have kept what they get.
     """
     for node, there in found.items():
-        survey.leased(node, there.state)
         _ours(node, there)
     bases = {there.fleet_id for there in found.values() if there.fleet_id}
     if len(bases) > 1:

@@ -86,9 +86,7 @@ def make(runner: Runner, fleet: str, nodes: Sequence[str], wish: Wish, previous:
     Raises `DEPLOY.LEASE` while a deployment is open, `DEPLOY.BASE` unless all nodes run one kept generation,
     `NODE.CLOSURE` for a closure of another version, and as `proofs.gates` and `proofs.bench`.
     """
-    found = survey.survey(runner, nodes)
-    for node, there in found.items():
-        survey.leased(node, there.state)
+    found = survey.unleased(runner, nodes)
     fleet_id = _one(fleet, found)
     effect.check(runner, found)
     read = {node: _read(runner, node, there.base.path) for node, there in found.items() if there.base}

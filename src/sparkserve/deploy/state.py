@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from sparkserve.deploy.plan import DeployPlan, StorePath
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -74,7 +75,7 @@ def state(journals: Iterable[Journal]) -> State:
                 raise ValueError("one that begins while another is open")
             for record in journal.records:
                 found = _after(found, journal.id, record)
-        except (ValueError, KeyError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise _impossible(journal, error) from None
     return found
 
@@ -120,6 +121,17 @@ def _past(now: Deployment, outcome: Outcome, data: Mapping[str, Any]) -> Past:
         path=data["path"],
         generation=data["generation"],
         ended_at=data["at"],
+    )
+
+
+def leased(now: Deployment, where: str) -> SparkserveError:
+    """The error for the node `where`, which a deployment has."""
+    return SparkserveError(
+        "DEPLOY.LEASE",
+        expected="no open deployment",
+        found=f"{now.id} to {now.plan.target_fleet_id[:12]}, by {now.deployer} since {now.since}",
+        where=where,
+        do="Wait for its end. If its deployer is gone: " + command("deploy --resume", now.plan.fleet),
     )
 
 

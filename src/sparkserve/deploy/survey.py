@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sparkserve import commands
 from sparkserve.deploy.lease import look_at
 from sparkserve.deploy.plan import Base
-from sparkserve.errors import SparkserveError
-from sparkserve.fleet import command
+from sparkserve.deploy.state import leased
 from sparkserve.runner import check
 from sparkserve.transport.deliver import generations, parallel
 
@@ -56,19 +55,20 @@ class Found(NamedTuple):
 
     def rows(self, node: str) -> list[dict[str, Any]]:
         """A row for each generation, as `generations --json` prints it."""
-        found = []
-        for each in self.generations:
-            there = self.described[each.path]
-            ours = there is not None and there.node == node
-            state = "foreign" if not ours else "kept" if each.path in self.kept else "experimental"
-            found.append(
-                {
-                    **{"node": node, "generation": each.number, "path": each.path, "current": each.current},
-                    **{"fleet_id": there.fleet_id if there else None, "state": state},
-                    "since": self.kept.get(each.path),
-                }
-            )
-        return found
+        return [self._row(node, each) for each in self.generations]
+
+    def _row(self, node: str, each: Generation) -> dict[str, Any]:
+        there = self.described[each.path]
+        ours = there is not None and there.node == node
+        return {
+            "node": node,
+            "generation": each.number,
+            "path": each.path,
+            "current": each.current,
+            "fleet_id": there.fleet_id if there else None,
+            "state": "foreign" if not ours else "kept" if each.path in self.kept else "experimental",
+            "since": self.kept.get(each.path),
+        }
 
 
 def survey(runner: Runner, nodes: Iterable[str]) -> dict[str, Found]:
@@ -102,23 +102,24 @@ def _parse(plan: str, closure: str) -> Described | None:
         return None
 
 
+def unleased(runner: Runner, nodes: Iterable[str]) -> dict[str, Found]:
+    """As `survey`. Raises `DEPLOY.LEASE` when a deployment is open on one of `nodes`."""
+    found = survey(runner, nodes)
+    for node, there in found.items():
+        _refuse(node, there.state)
+    return found
+
+
 def refuse_open(runner: Runner, nodes: Iterable[str]) -> None:
-    """Raise `DEPLOY.LEASE` when a deployment is open on one of `nodes`."""
+    """Raise `DEPLOY.LEASE` when a deployment is open on one of `nodes`. Nothing else is asked."""
 
     def look(node: str) -> None:
         if runner.run(node, commands.held("deploy")).code == 0:
-            leased(node, look_at(runner, node))
+            _refuse(node, look_at(runner, node))
 
     parallel(runner, dict.fromkeys(nodes), look)
 
 
-def leased(node: str, state: State) -> None:
-    """Raise `DEPLOY.LEASE` when the node has said that a deployment is open on it."""
-    if (now := state.open) is not None:
-        raise SparkserveError(
-            "DEPLOY.LEASE",
-            expected="no open deployment",
-            found=f"{now.id} to {now.plan.target_fleet_id[:12]}, by {now.deployer} since {now.since}",
-            where=node,
-            do="Wait for its end. If its deployer is gone: " + command("deploy --resume", now.plan.fleet),
-        )
+def _refuse(node: str, state: State) -> None:
+    if state.open is not None:
+        raise leased(state.open, node)
