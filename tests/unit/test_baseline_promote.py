@@ -294,6 +294,8 @@ def test_a_rollback_finds_it_by_name(world: World, to: _Way, tmp_path: Path) -> 
     promote.promote(FLEET, promote.Wish("r7", "why", world.evidence))
     assert baseline.closure("r7", FLEET) == path("spark-0")
     assert [baseline.closure("r7", "other"), baseline.closure("3", FLEET)] == ["r7", "3"]
+    (baseline.folder() / "2026-01-01-x.json").write_text("{}")
+    assert [baseline.closure(word, FLEET) for word in ("3", path("spark-0"))] == ["3", path("spark-0")]
 
 
 def test_the_newest_of_the_fleet_is_desired(world: World) -> None:

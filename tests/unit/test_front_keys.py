@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hmac
 import json
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from front_world import CHAT, Engine, Log, World, request, run, world
 
 from sparkserve.errors import SparkserveError
 from sparkserve.front.config import Address, Config
+from sparkserve.front.keys import Keys
 from sparkserve.front.server import Front
 
 if TYPE_CHECKING:
@@ -218,6 +220,24 @@ def test_a_file_that_turns_bad_lets_nobody_in_until_it_is_good(
             assert "can be read again" in said
 
     run(test)
+
+
+def test_a_file_that_could_not_be_read_for_a_moment_counts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = Keys(key_values.write(tmp_path / "keys", KEY))
+    key_values.write(tmp_path / "keys", KEY, OTHER)
+
+    def full(_: Path) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("sparkserve.given.opened", full)
+        keys.poll()
+        assert "Too many open files" in keys.problem
+        assert not keys.known([(b"x-api-key", KEY.encode())])
+    keys.poll()
+    assert keys.problem == "" and keys.known([(b"x-api-key", OTHER.encode())])
 
 
 def test_a_front_without_its_keys_does_not_start(tmp_path: Path) -> None:

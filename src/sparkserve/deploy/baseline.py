@@ -167,7 +167,12 @@ def newest(baselines: Iterable[Baseline], fleet: str) -> Baseline | None:
 
 
 def closure(word: str, fleet: str) -> str:
-    """The head's closure in the baseline `word` of `fleet`; `word` itself when that is no name of one."""
+    """The head's closure in the baseline `word` of `fleet`; `word` itself when that is no name of one.
+
+    For what cannot be a name no file is read: a broken one keeps nobody from a generation by number.
+    """
+    if not re.fullmatch(NAME, word):
+        return word
     named = [each for each in known() if (each.name, each.fleet) == (word, fleet)]
     return named[0].nodes[0].closure if named else word
 

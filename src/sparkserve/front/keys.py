@@ -28,8 +28,9 @@ class Keys:
         self._read()
 
     def poll(self) -> None:
-        """Read the file again if it has changed. One stat when it has not."""
-        if self._stat() == self._seen:
+        """Read the file again if it has changed, or could not be read: else one stat."""
+        # What hindered it may have been on our side, such as too many open files.
+        if self._stat() == self._seen and not self.problem:
             return
         try:
             self._read()

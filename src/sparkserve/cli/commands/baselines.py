@@ -66,9 +66,10 @@ def show(name: str, as_json: bool) -> None:
     from sparkserve.deploy import baseline
     from sparkserve.output import print_json
 
-    found = next((each for each in baseline.known() if each.name == name), None)
-    if found is None:
-        raise click.BadParameter(f"no baseline {name}; there are: {', '.join(_names())}", param_hint="NAME")
+    known = {each.name: each for each in baseline.known()}
+    if (found := known.get(name)) is None:
+        there = ", ".join(known) or "none"
+        raise click.BadParameter(f"no baseline {name}; there are: {there}", param_hint="NAME")
     if as_json:
         print_json(found.model_dump(mode="json"))
     else:
