@@ -200,6 +200,10 @@ def test_diff_refuses_what_names_nothing(
     assert run(capsys, "diff", one, str(tmp_path / "b"))[0] == 35
     (tmp_path / "b/closure.json").write_text("[]")
     assert run(capsys, "diff", one, str(tmp_path / "b"))[0] == 35
+    two = closure(tmp_path / "c")
+    for pins in (b"[]", b"\xff"):
+        (two / "pins.json").write_bytes(pins)
+        assert run(capsys, "diff", one, str(two))[0] == 35
     assert run(capsys, "diff", one, one, "--stat", "--tree")[0] == 2
     # No fleet is up, and this machine is no node.
     monkeypatch.setattr(commands, "PROFILE", str(tmp_path / "profile"))
@@ -276,6 +280,15 @@ def test_diff_of_commits(checkout: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run(capsys, "diff", ".", "HEAD", "--fleet", "home")[1].splitlines() == [
         *("modules", "  modules/engine.nix: { } → { more }")
     ]
+    # A picture is compared like any file.
+    (checkout / "modules/engine.nix").write_text("{ more }")
+    for number, picture in enumerate((b"\xff\n", b"\xfe\n")):
+        (checkout / "hosts/home/rack.png").write_bytes(picture)
+        commit(checkout)
+        code, out, _ = run(capsys, "diff", "HEAD~", "HEAD", "--fleet", "home")
+        assert code == 0 and ("hosts/home/rack.png: new" in out) == (number == 0)
+    (checkout / "hosts/home/rack.png").write_bytes(b"\xff\n")
+    assert run(capsys, "diff", "HEAD", ".", "--fleet", "home")[0] == 0
     assert run(capsys, "diff", "HEAD", "nobody", "--fleet", "home")[0] == 2
     assert run(capsys, "diff", "HEAD", "HEAD", "--fleet", 'x" y')[0] == 33
 

@@ -70,6 +70,6 @@ def _text(commit: str, path: str) -> Any:
     """A file of the checkout at `commit`, or now; `ABSENT` when it was not there."""
     if not commit:
         file = checkout.root() / path
-        return file.read_text() if file.exists() else ABSENT
+        return file.read_text(errors="backslashreplace") if file.exists() else ABSENT
     there = names.git(["git", "ls-tree", "-z", "--name-only", commit, "--", path])
     return names.git(["git", "show", f"{commit}:{path}"]) if there else ABSENT

@@ -59,7 +59,7 @@ def of_generation(runner: Runner, node: str, number: int) -> Side:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text()
+        return file.read_text(errors="backslashreplace")
     except OSError:
         return ""
 
@@ -74,7 +74,7 @@ def _of_texts(label: str, texts: list[str]) -> Side:
         if "pins" in given:
             parts["pins"] = versions(given["pins"])
         return Side(label, {node: parts}, built["fleet_id"])
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise SparkserveError(
             "PLAN.SCHEMA",
             expected="a host closure with plan.json and closure.json",

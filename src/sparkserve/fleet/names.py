@@ -93,7 +93,15 @@ def git(argv: list[str], owner: os.stat_result | None = None) -> str:
     user, group = (owner.st_uid, owner.st_gid) if owner else (None, None)
     try:
         done = subprocess.run(
-            argv, cwd=root, env=env, user=user, group=group, capture_output=True, text=True, check=True
+            argv,
+            cwd=root,
+            env=env,
+            user=user,
+            group=group,
+            capture_output=True,
+            text=True,
+            errors="backslashreplace",  # a picture in a fleet's folder is no text
+            check=True,
         )
     except FileNotFoundError as error:
         raise SparkserveError(
