@@ -17,7 +17,7 @@ from sparkserve.deployrs.log import Log
 from sparkserve.deployrs.node import Node
 from sparkserve.deployrs.script import no_boot
 from sparkserve.deployrs.undo import command, in_words, interrupted, moved, undo
-from sparkserve.errors import EXIT_CODES, SparkserveError, not_root
+from sparkserve.errors import EXIT_CODES, SparkserveError
 from sparkserve.host.system import wrong
 from sparkserve.output import print_error
 
@@ -55,8 +55,6 @@ def _do(node: Node, closure: str, asked: Asked, log: Log) -> None:
                 wait(closure, asked, log)
             case "revoke":
                 revoke(node, closure, log)
-    except PermissionError as error:
-        raise not_root(str(error.filename or node.system.name)) from None
     except OSError as error:
         raise in_words(error, node) from None
 

@@ -84,10 +84,9 @@ def load(system: System) -> Session | None:
         ) from None
 
 
-def save(system: System, session: Session) -> Session:
+def save(system: System, session: Session) -> None:
     """Write it down, on the disk, before what it tells of is done."""
     system.step(f"write down that it is {session.state}")
     text = json.dumps(session.model_dump(mode="json"), indent=1, sort_keys=True)
     mine = There(kind="file", value="", mode=0o600, uid=os.geteuid(), gid=os.getegid())
     put(folder(system) / "session.json", mine, text.encode())
-    return session

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sparkserve import commands, disk
 from sparkserve.deployrs import session as sessions
-from sparkserve.errors import EXIT_CODES, SparkserveError
+from sparkserve.errors import EXIT_CODES, SparkserveError, not_root
 from sparkserve.host.system import wrong
 
 if TYPE_CHECKING:
@@ -41,11 +41,10 @@ def undo(node: Node, session: Session, log: Log) -> None:
     log.say(f"{node.system.name} is as before: {before}")
 
 
-def interrupted(last: Session | None, now: Before, epoch: int) -> bool:
+def interrupted(last: Session, now: Before, epoch: int) -> bool:
     """Whether `last` was ended by a power cut or a kill, and nothing else has changed the node since."""
-    if last is None or last.state != "open" or last.epoch != epoch:
-        return False
-    return now.path in (last.closure, last.before.path)
+    same = last.state == "open" and last.epoch == epoch
+    return same and now.path in (last.closure, last.before.path)
 
 
 def command(closure: str) -> str:
@@ -69,11 +68,11 @@ def in_words(error: SparkserveError | OSError, node: Node) -> SparkserveError:
     if isinstance(error, SparkserveError):
         return error
     where = str(error.filename or node.system.name)
-    return (
-        disk.full(where)
-        if disk.met(error)
-        else wrong("the node's files", error.strerror or str(error), where)
-    )
+    if isinstance(error, PermissionError):
+        return not_root(where)
+    if disk.met(error):
+        return disk.full(where)
+    return wrong("the node's files", error.strerror or str(error), where)
 
 
 def _activate(node: Node, session: Session, log: Log) -> None:
