@@ -295,7 +295,8 @@ def deploy_member(program: str, verb: str, *words: str) -> Command:
     `program` is a closure's bin/sparkserve: the target's while a deployment is open. `look` only reads.
     """
     safety = Safety.READS_HOSTS if verb == "look" else Safety.CHANGES_HOSTS
-    return Command((program, "deploy", "member", verb, "--json", "--", *words), safety, 60.0)
+    # A `take` waits 45 s for what was begun, and a Python may be as slow to start as in `wait_group`.
+    return Command((program, "deploy", "member", verb, "--json", "--", *words), safety, 150.0)
 
 
 def deploy_effect(program: str, id: str, epoch: int, step: str, command: Command) -> Command:

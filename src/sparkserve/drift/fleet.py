@@ -84,8 +84,8 @@ def of_fleet(fleet: str, *, live: bool, deep: bool) -> Drift:
         there = triangle.load(fleet)
         with closing(several.connect(there)) as runner:
             return over(runner, there.nodes, live=live, deep=deep)
-    there_ = fleets.find(fleet)
-    runs = there_.runs() if isinstance(there_, single.Engine) else []
+    alone = fleets.find(fleet)
+    runs = alone.runs() if isinstance(alone, single.Engine) else []
     if not runs:
         raise SparkserveError(
             "ENGINE.STATE",
