@@ -33,3 +33,18 @@ def test_a_group_that_does_not_run_is_no_success(
             assert [each["trouble"] for each in json.loads(out)] == ["", trouble]
         else:
             assert f"{made.id} is kept" in err and trouble in err
+
+
+@pytest.mark.parametrize(
+    "words", [["rollback"], ["promote", "r7", "--why", "x"], ["generations", "gc"], ["diff", "HEAD", "."]]
+)
+def test_what_is_no_name_becomes_no_path(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path / "checkout"))
+    (tmp_path / "checkout/hosts").mkdir(parents=True)
+    with pytest.raises(SystemExit) as caught:
+        main([*words, "--fleet", "../../../other"])
+    assert caught.value.code == 33
+    assert "FLEET.NAME" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["checkout"]

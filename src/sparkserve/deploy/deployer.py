@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sparkserve import api_key, checkout, disk, plan
+from sparkserve import api_key, checkout, plan
 from sparkserve.commands import Safety
 from sparkserve.deploy import history, members, planning, rollback, survey, transaction, way
 from sparkserve.deploy import resume as resuming
 from sparkserve.deploy.history import History
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, plans
-from sparkserve.local import lock, several, triangle
+from sparkserve.local import several, triangle
 from sparkserve.output import console, phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
     from sparkserve.deploy.plan import DeployPlan, Member
@@ -39,7 +39,7 @@ def deploy(fleet: str, *, apply: bool, show: Show, key_file: Path | None = None)
     with phase("Evaluate the plan"):
         found = plans.load(fleet)
         plans.require_packages(found[0])
-    with _changing(fleet):
+    with history.changing(fleet):
         to = way.to(fleet, found[0], key_file)
         if apply:
             api_key.headers(to.key_file)  # not only when the nodes have changed
@@ -53,7 +53,7 @@ def deploy(fleet: str, *, apply: bool, show: Show, key_file: Path | None = None)
 
 def roll_back(fleet: str, target: str | None, *, apply: bool, show: Show) -> DeployPlan:
     """The same for a generation that was kept: see `rollback.plan`."""
-    with _changing(fleet):
+    with history.changing(fleet):
         to = way.to(fleet)
         with closing(to.connect(Safety.READS_HOSTS)) as runner, phase("Ask the nodes"):
             made = rollback.plan(runner, fleet, to.nodes, target)
@@ -67,7 +67,7 @@ def resume(fleet: str) -> list[Ended]:
     On a node, which has no checkout, it is about the fleet of that node.
     """
     to = way.to(fleet) if checkout.found() else way.from_node()
-    with _changing(to.head.fleet.name):
+    with history.changing(to.head.fleet.name):
         with closing(to.connect()) as runner:
             ended = resuming.resume(runner, to.nodes, members.deployer(), to.healthy)
         for each in ended:
@@ -86,13 +86,6 @@ def generations(fleet: str) -> dict[str, Found]:
     to = way.to(fleet)
     with closing(to.connect(Safety.READS_HOSTS)) as runner:
         return survey.survey(runner, to.nodes)
-
-
-@contextmanager
-def _changing(fleet: str) -> Iterator[None]:
-    """The only command of this state folder that changes the fleet."""
-    with disk.guarded(history.state()), lock.held(history.state(), fleet):
-        yield
 
 
 def _shown(to: Way, what: str, made: DeployPlan, *, apply: bool, show: Show) -> DeployPlan:

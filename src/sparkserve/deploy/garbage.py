@@ -9,10 +9,9 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
-from sparkserve import checkout, commands, disk, nix
+from sparkserve import commands, nix
 from sparkserve.commands import Safety
-from sparkserve.deploy import baseline, effect, survey, way
-from sparkserve.local import lock
+from sparkserve.deploy import baseline, effect, history, survey, way
 from sparkserve.output import phase
 from sparkserve.runner import check
 from sparkserve.transport.deliver import parallel
@@ -44,7 +43,7 @@ def collect(fleet: str, *, apply: bool, show: Callable[[Mapping[str, Garbage]], 
 
     Raises as `find` and, in the middle of it, as `run` of the runner: the same command goes on.
     """
-    with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
+    with history.changing(fleet):
         to = way.to(fleet)
         with closing(to.connect(Safety.CHANGES_HOSTS if apply else Safety.READS_HOSTS)) as runner:
             with phase("Ask the nodes"):

@@ -5,20 +5,22 @@ The nodes' journals decide. This one says who did what from here, also when the 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from sparkserve import checkout, utc
+from sparkserve import checkout, disk, utc
 from sparkserve.deploy.journal import Journal, journals
 from sparkserve.deploy.plan import DeployPlan
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import command
+from sparkserve.fleet import command, names
 from sparkserve.group import run_files
+from sparkserve.local import lock
 from sparkserve.output import write_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sparkserve.deploy.state import Outcome
@@ -64,6 +66,14 @@ class History:
 def state() -> Path:
     """The deployer's state folder: the checkout's; on a node, which has none, one of its own."""
     return checkout.state() if checkout.found() else run_files.STATE / "deployer"
+
+
+@contextmanager
+def changing(fleet: str) -> Iterator[None]:
+    """The only command of this state folder that changes the fleet. Raises `FLEET.NAME`."""
+    names.check(fleet)
+    with disk.guarded(state()), lock.held(state(), fleet):
+        yield
 
 
 def of(fleet: str) -> Path:

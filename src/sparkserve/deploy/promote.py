@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from sparkserve import checkout, commands, disk, plan, utc
+from sparkserve import commands, plan, utc
 from sparkserve.commands import Safety
-from sparkserve.deploy import baseline, effect, proofs, survey, way
+from sparkserve.deploy import baseline, effect, history, proofs, survey, way
 from sparkserve.deploy.baseline import Baseline, Node, Observed, Pin
 from sparkserve.drift import fleet as drift
 from sparkserve.engine.closure import Closure
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command
 from sparkserve.gates import files, subject
-from sparkserve.local import lock
 from sparkserve.output import phase, write_file
 from sparkserve.runner import check
 from sparkserve.transport.deliver import parallel
@@ -60,7 +59,7 @@ def promote(fleet: str, wish: Wish) -> tuple[Baseline, Path]:
 
     Nothing is written when it raises, but for holds on nodes when one of them went away in the end.
     """
-    with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
+    with history.changing(fleet):
         known = baseline.known()
         baseline.check_name(wish.name, known)
         to = way.to(fleet)

@@ -23,8 +23,7 @@ def of_commit(name: str, fleet: str) -> Side | None:
 
     Raises `FLEET.NAME` for what cannot be a fleet, and what evaluating `fleet` at that commit raises.
     """
-    if not names.PATTERN.fullmatch(fleet):
-        names.file(fleet)
+    names.check(fleet)
     line = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"]
     try:
         commit = names.git(["git", *line]).strip()

@@ -24,6 +24,12 @@ def known() -> list[str]:
     return sorted(path.parent.name for path in (checkout.root() / "hosts").glob("*/fleet.nix"))
 
 
+def check(name: str) -> None:
+    """Raise `FLEET.NAME` for what cannot be the name of a fleet: it becomes a part of paths."""
+    if not PATTERN.fullmatch(name):
+        file(name)
+
+
 def file(name: str) -> Path:
     """The fleet.nix of `name`.
 
