@@ -32,7 +32,7 @@ in
 
   autoRollback = true;
   magicRollback = true;
-  # An activation takes seconds, and 180 s at the very most (commands.py): it loads no model.
+  # An activation takes seconds, as it loads no model. commands.py waits 180 s for one.
   activationTimeout = 240;
   # A node whose cores are busy takes seconds to let a session in.
   confirmTimeout = 60;
