@@ -10,6 +10,7 @@ from sparkserve.deploy import survey
 from sparkserve.deploy.plan import DeployPlan, Downtime, Member
 from sparkserve.engine import closure
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.runner import check
 from sparkserve.transport import rollout
 from sparkserve.transport.deliver import parallel
@@ -40,7 +41,7 @@ def for_closures(
             expected="closures of one fleet id",
             found=", ".join(sorted(id[:12] for id in ids)),
             where=fleet,
-            do="Build them from one state of the files: ./sparkserve deploy.",
+            do=f"Build them from one state of the files: {command('deploy', fleet)}.",
         )
     lacking: dict[str, int] = {}
 
@@ -81,7 +82,7 @@ def make(
             expected="another closure than the one that runs",
             found=f"the fleet id {fleet_id[:12]} on all nodes, and kept",
             where=fleet,
-            do="Edit the fleet's files first. What can be gone back to: ./sparkserve generations.",
+            do="Edit the fleet's files first. What can be gone back to: " + command("generations", fleet),
         )
     return DeployPlan(
         fleet=fleet,
@@ -132,7 +133,7 @@ def _several(fleet: str, found: Mapping[str, Found]) -> SparkserveError:
         expected="one fleet id on all nodes, so that an undo has something to go back to",
         found=", ".join(f"{(there.fleet_id or 'none')[:12]} on {node}" for node, there in found.items()),
         where=fleet,
-        do="Make them one first: ./sparkserve up on this machine's nodes; elsewhere, with a PATH that each "
-        "has (./sparkserve generations): PATH/bin/activate, and "
+        do=f"Make them one first: {command('up', fleet)} on this machine's nodes; elsewhere, with a PATH that each "
+        f"has ({command('generations', fleet)}): PATH/bin/activate, and "
         f"nix-env --profile {commands.PROFILE} --set PATH.",
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sparkserve.deploy import planning, survey
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,7 @@ def plan(runner: Runner, fleet: str, nodes: Sequence[str], to: str | None) -> De
     there = head.described[path]
     if there is None:
         raise _nothing(fleet, f"{path}, which is no host closure")
-    targets = {node: _of(node, found[node], there.fleet_id) for node in nodes}
+    targets = {node: _of(fleet, node, found[node], there.fleet_id) for node in nodes}
     return planning.make(runner, fleet, targets, there.fleet_id, found, dict.fromkeys(nodes, 0), ())
 
 
@@ -52,20 +53,20 @@ def _named(fleet: str, head: Found, to: str) -> str:
     raise _nothing(fleet, f"no generation {to}; those kept are {numbers or 'none'}")
 
 
-def _of(node: str, there: Found, fleet_id: str) -> str:
+def _of(fleet: str, node: str, there: Found, fleet_id: str) -> str:
     """The node's own closure of that fleet id."""
     for generation in reversed(there.generations):
         described = there.described[generation.path]
         if described is not None and (described.fleet_id, described.node) == (fleet_id, node):
             return generation.path
-    raise _nothing(node, f"no generation of the fleet id {fleet_id[:12]} on {node}")
+    raise _nothing(fleet, f"no generation of the fleet id {fleet_id[:12]} on {node}")
 
 
-def _nothing(where: str, found: str) -> SparkserveError:
+def _nothing(fleet: str, found: str) -> SparkserveError:
     return SparkserveError(
         "DEPLOY.NOTHING",
         expected="a kept generation to go back to",
         found=found,
-        where=where,
-        do="To see what each node has: ./sparkserve generations.",
+        where=fleet,
+        do="To see what each node has: " + command("generations", fleet),
     )

@@ -166,7 +166,7 @@ def _taken_over(plan: DeployPlan, why: str) -> SparkserveError:
         expected=f"deployment {plan.id} to be ours until its end",
         found=f"{why}; and another deployer has gone on with it, or has ended it",
         where=plan.fleet,
-        do="To see how it ended, or who has it: ./sparkserve generations.",
+        do="To see how it ended, or who has it: " + command("generations", plan.fleet),
     )
 
 

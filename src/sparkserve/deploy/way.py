@@ -15,7 +15,7 @@ from sparkserve import plan
 from sparkserve.commands import HOLDS, PROFILE, Safety
 from sparkserve.deploy import history
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import plans
+from sparkserve.fleet import command, plans
 from sparkserve.local import health, several, triangle
 from sparkserve.output import write_file
 from sparkserve.runner import SSH, Local
@@ -183,6 +183,6 @@ def to(fleet: str, head: Plan | None = None, key_file: Path | None = None) -> Wa
             expected="a fleet of several nodes",
             found="fleet.topology single, which has no nodes to deploy to",
             where=f"hosts/{fleet}/fleet.nix",
-            do="./sparkserve up runs what its files say.",
+            do=f"{command('up', fleet)} runs what its files say.",
         )
     return Way(found, here, key_file or found.serving.key_file)
