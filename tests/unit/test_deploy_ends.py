@@ -1,18 +1,20 @@
-"""How a deployment ends where that is not plain: half a fleet is asked, a full disk, a group that fails later."""
+"""How a deployment ends when half a fleet is asked, a disk is full, or the group fails after the decision."""
 
 from __future__ import annotations
 
 import errno
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from deploy_world import NODES, Deployer, Way, World, closure, plan_to, running, unreachable
 
-from sparkserve.deploy import deployer, resume, transaction, way
+from sparkserve.deploy import deployer, resume, survey, transaction, way
 from sparkserve.deploy.history import History
 from sparkserve.deploy.resume import Ended
+from sparkserve.deploy.survey import Described
 from sparkserve.errors import SparkserveError
+from sparkserve.local import triangle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +92,30 @@ def test_a_resume_is_told_though_the_journal_here_is_broken(
     (folder / f"000001-{plan.id}").write_text("x\n")
     assert deployer.resume("desk") == [Ended(plan, "undo")]
     assert "DEPLOY.JOURNAL" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("outcome", "version"), [("undo", "a"), ("keep", "b")])
+def test_after_a_resume_nodes_of_this_machine_are_known_by_what_they_have(
+    world: World, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, version: str
+) -> None:
+    plan = plan_to(world, "b")
+    head = SimpleNamespace(fleet=SimpleNamespace(name="desk"))
+    here = SimpleNamespace(
+        head=head, here=object(), nodes=NODES, healthy=None, connect=lambda *_: Deployer(world, "me")
+    )
+    adopted: list[Any] = []
+
+    def described(_: object, node: str, paths: list[str]) -> dict[str, Described]:
+        return {path: Described("desk", node, "", f'"{path}"') for path in paths}
+
+    monkeypatch.setattr(way, "to", lambda fleet: here)
+    monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
+    monkeypatch.setattr(resume, "resume", lambda *_: [Ended(plan, outcome)])
+    monkeypatch.setattr(survey, "descriptions", described)
+    monkeypatch.setattr("sparkserve.plan.parse", lambda value: value)
+    monkeypatch.setattr(triangle, "adopt", lambda _, known, dry: adopted.extend(known))
+    deployer.resume("desk")
+    assert adopted == [closure(name, version) for name in NODES]
 
 
 def test_a_rollback_to_a_plan_of_another_version_says_how_to_get_there(

@@ -303,7 +303,8 @@ def test_damaged_journal(node: DeployNode) -> None:
 def test_journal_of_another_kind(node: DeployNode) -> None:
     """Whole lines that no version of ours has written."""
     whole = PLAN.model_dump(mode="json")
-    Journal.create(node.member.folder, PLAN.id).append("begun", epoch="1", plan=whole, deployer="me", at="now")
+    journal = Journal.create(node.member.folder, PLAN.id)
+    journal.append("begun", epoch="1", plan=whole, deployer="me", at="now")
     assert refused(node.member.look).id == "DEPLOY.JOURNAL"
 
 

@@ -17,14 +17,15 @@ from sparkserve.local import several, triangle
 from sparkserve.output import console, phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from sparkserve.deploy.plan import DeployPlan, Member
+    from sparkserve.deploy.plan import DeployPlan
     from sparkserve.deploy.resume import Ended
-    from sparkserve.deploy.survey import Described, Found
+    from sparkserve.deploy.survey import Found
     from sparkserve.deploy.way import Way
     from sparkserve.plan import Plan
+    from sparkserve.runner import Runner
 
     Show = Callable[[DeployPlan], None]
 
@@ -43,12 +44,11 @@ def deploy(fleet: str, *, apply: bool, show: Show, key_file: Path | None = None)
         to = way.to(fleet, found[0], key_file)
         if apply:
             api_key.headers(to.key_file)  # not only when the nodes have changed
-        if to.here:
-            triangle.adopt(to.here, found, dry=True)
+        _adopt(to, found, dry=True)
         closures = several.build(found, {})
         with closing(to.connect(Safety.READS_HOSTS)) as runner, phase("Ask the nodes"):
             made = planning.for_closures(runner, fleet, closures, found[0].gates)
-        return _shown(to, "deploy", made, apply=apply, show=show)
+        return _shown(to, "deploy", made, found, apply=apply, show=show)
 
 
 def roll_back(fleet: str, target: str | None, *, apply: bool, show: Show) -> DeployPlan:
@@ -57,8 +57,9 @@ def roll_back(fleet: str, target: str | None, *, apply: bool, show: Show) -> Dep
         to = way.to(fleet)
         with closing(to.connect(Safety.READS_HOSTS)) as runner, phase("Ask the nodes"):
             made = rollback.plan(runner, fleet, to.nodes, target)
-        _adopt(to, made, dry=True)
-        return _shown(to, "rollback", made, apply=apply, show=show)
+        found = _plans(to, fleet, {member.name: member.target for member in made.members})
+        _adopt(to, found, dry=True)
+        return _shown(to, "rollback", made, found, apply=apply, show=show)
 
 
 def resume(fleet: str) -> list[Ended]:
@@ -73,12 +74,19 @@ def resume(fleet: str) -> list[Ended]:
         for each in ended:
             try:
                 History(history.of(each.plan.fleet)).resumed(each.plan, each.outcome)
-                if each.outcome == "keep":
-                    _adopt(to, each.plan)
+                _adopt(to, _plans(to, each.plan.fleet, _left(each)))
             except (SparkserveError, OSError) as error:
                 # What happened on the nodes counts, and is still to be told.
                 console.print(f"Deployment {each.plan.id} has ended; this machine did not take note: {error}")
         return ended
+
+
+def _left(ended: Ended) -> dict[str, str]:
+    """What its nodes have now. An `up` that powered them on knew them by the files' plans."""
+    if ended.outcome == "keep":
+        return {member.name: member.target for member in ended.plan.members}
+    left = {member.name: member.base.path for member in ended.plan.members if member.base}
+    return left if len(left) == len(ended.plan.members) else {}
 
 
 def generations(fleet: str) -> dict[str, Found]:
@@ -88,7 +96,9 @@ def generations(fleet: str) -> dict[str, Found]:
         return survey.survey(runner, to.nodes)
 
 
-def _shown(to: Way, what: str, made: DeployPlan, *, apply: bool, show: Show) -> DeployPlan:
+def _shown(
+    to: Way, what: str, made: DeployPlan, known: Sequence[Plan], *, apply: bool, show: Show
+) -> DeployPlan:
     folder = history.of(made.fleet)
     if apply:
         history.require(folder, what, made)
@@ -98,7 +108,7 @@ def _shown(to: Way, what: str, made: DeployPlan, *, apply: bool, show: Show) -> 
         return made
     history.forget(folder, what)
     trouble = transaction.run(to, made, History(folder))
-    _adopt(to, made)
+    _adopt(to, known)
     if trouble:
         raise SparkserveError(
             "GROUP.BOOT",
@@ -111,28 +121,30 @@ def _shown(to: Way, what: str, made: DeployPlan, *, apply: bool, show: Show) -> 
     return made
 
 
-def _adopt(to: Way, made: DeployPlan, *, dry: bool = False) -> None:
-    """Let this machine's own nodes be known by the plans of the targets, which are on them."""
+def _adopt(to: Way, known: Sequence[Plan], *, dry: bool = False) -> None:
+    """Let this machine's own nodes be known by these plans. Nodes elsewhere are known by the files'."""
+    if to.here and known:
+        triangle.adopt(to.here, known, dry=dry)
+
+
+def _plans(to: Way, fleet: str, closures: Mapping[str, str]) -> list[Plan]:
+    """Those of host closures that this machine's own nodes have, by node."""
     if to.here is None:
-        return
-    found = []
+        return []
     with closing(to.connect(Safety.READS_HOSTS)) as runner:
-        for member in made.members:
-            there = survey.descriptions(runner, member.name, [member.target])[member.target]
-            if there is not None:
-                found.append(_plan(member, there))
-    triangle.adopt(to.here, found, dry=dry)
+        return [_plan(runner, fleet, node, path) for node, path in closures.items()]
 
 
-def _plan(member: Member, there: Described) -> Plan:
+def _plan(runner: Runner, fleet: str, node: str, path: str) -> Plan:
+    there = survey.descriptions(runner, node, [path])[path]
     try:
-        return plan.parse(json.loads(there.plan))
+        return plan.parse(json.loads(there.plan if there else "null"))
     except SparkserveError as error:
         raise SparkserveError(
             "PLAN.SCHEMA",
             expected="a generation whose plan this version of sparkserve reads",
             found=f"one of another version: expected {error.expected}, found {error.found}",
-            where=f"{member.name}, {member.target}",
-            do=f"Check out the commit that it was made of. There {command('down', there.fleet)}, then "
-            f"{command('up', there.fleet)}, bring it; the nodes keep their generations.",
+            where=f"{node}, {path}",
+            do=f"Check out the commit that it was made of. There {command('down', fleet)}, then "
+            f"{command('up', fleet)}, bring it; the nodes keep their generations.",
         ) from None

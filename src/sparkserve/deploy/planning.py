@@ -66,8 +66,8 @@ def make(
 ) -> DeployPlan:
     """The plan to bring each node to its target, `lacking` so many bytes of it.
 
-    Raises `NODE.CLOSURE` for a profile that is not ours, `DEPLOY.BASE` when what is current is not of one fleet
-    id, and `DEPLOY.NOTHING` when all have and have kept what they get.
+    Raises `NODE.CLOSURE` for a profile that is not ours, `DEPLOY.BASE` when what is current is not of one
+    fleet id, and `DEPLOY.NOTHING` when all have and have kept what they get.
     """
     for node, there in found.items():
         _ours(node, there)
@@ -133,7 +133,7 @@ def _several(fleet: str, found: Mapping[str, Found]) -> SparkserveError:
         expected="one fleet id on all nodes, so that an undo has something to go back to",
         found=", ".join(f"{(there.fleet_id or 'none')[:12]} on {node}" for node, there in found.items()),
         where=fleet,
-        do=f"Make them one first: {command('up', fleet)} on this machine's nodes; elsewhere, with a PATH that each "
-        f"has ({command('generations', fleet)}): PATH/bin/activate, and "
+        do=f"Make them one first: {command('up', fleet)} on this machine's nodes; elsewhere, with a PATH "
+        f"that each has ({command('generations', fleet)}): PATH/bin/activate, and "
         f"nix-env --profile {commands.PROFILE} --set PATH.",
     )

@@ -20,8 +20,8 @@ def plan(runner: Runner, fleet: str, nodes: Sequence[str], to: str | None) -> De
     """The plan back to the generation `to` of the head (a number or a path; it must be a kept one).
 
     None: to what was kept last, and is not what runs. It has no gates: it was proven when it was kept. Raises
-    `DEPLOY.LEASE` while a deployment is open, `DEPLOY.NOTHING` when there is no such generation, or a node has
-    none of that fleet id, and as `make` of planning.
+    `DEPLOY.LEASE` while a deployment is open, `DEPLOY.NOTHING` when there is no such generation, or a node
+    has none of that fleet id, and as `make` of planning.
     """
     found = survey.unleased(runner, nodes)
     head = found[nodes[0]]

@@ -1,9 +1,9 @@
 """Moves all nodes of a fleet to the closures of a deploy plan, proves them, and keeps them, or undoes itself.
 
 The order: copied and verified everywhere; asked whether they would take it; leased, the head first; drained
-and stopped; activated, workers first; made current; compared; started; answering; the plan's gates; decided on
-the head. Until that decision whatever goes wrong is undone, and from it on everything is finished: here, or by
-`deploy --resume`.
+and stopped; activated, workers first; made current; compared; started; answering; the plan's gates; decided
+on the head. Until that decision whatever goes wrong is undone, and from it on everything is finished: here,
+or by `deploy --resume`.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def load(names: Names) -> Fleet | None:
             expected="a record of schema sparkserve.nodes/1",
             found=" ".join(str(error).split())[:300],
             where=str(names.record),
-            do=f"Damaged, or of another version of sparkserve: {command('down', names.fleet)}, which needs no record, "
-            f"then {command('up', names.fleet)}. The nodes keep their disks and generations.",
+            do=f"Damaged, or of another version of sparkserve: {command('down', names.fleet)}, which needs "
+            f"no record, then {command('up', names.fleet)}. The nodes keep their disks and generations.",
         ) from None
     return Fleet(names, record.plans, record.root, Tools(record.tools), record.sizes, detect())

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 Without --apply it prints the plan and changes nothing; --apply does exactly the plan that was printed, and
 refuses when it would be another one now.
 
-Exit code: 0 kept, 55 kept and the group does not run, 90 another plan, 91 one is open already, 94 the head is
-needed, 95 undone on all nodes, 96 neither kept nor undone everywhere yet (--resume goes on), 99 nothing to do.
-Of --resume: 0 ended, either way, 55 ended and the group does not run.""",
+Exit code: 0 kept, 55 kept and the group does not run, 90 another plan, 91 one is open already, 94 the head
+is needed, 95 undone on all nodes, 96 neither kept nor undone everywhere yet (--resume goes on), 99 nothing to
+do. Of --resume: 0 ended, either way, 55 ended and the group does not run.""",
 )
 @options.fleet
 @click.option("--apply", "apply_", is_flag=True, help="Do it. Without it nothing changes.")
