@@ -26,6 +26,8 @@ ENDS_S = 10.0  # after SIGTERM, which an evaluation reads when it is done
 RACE_TRIES = 10  # half a second apart
 
 # Nix code of ours throws "ID | expected | found | where | do"; see nix/throw.nix.
+# No command of ours takes that option.
+_SHOW_TRACE = re.compile(r"^\(.*use '--show-trace'.*\)\n?", re.MULTILINE)
 _OURS = re.compile(
     r"(?:^|error:|> )\s*([A-Z]+\.[A-Z]+) \| ([^|]*) \| ([^|]*) \| ([^|]*) \| ([^\n]*)", re.MULTILINE
 )
@@ -224,7 +226,7 @@ def error(stderr: str, fallback: str, where: str) -> SparkserveError:
     return SparkserveError(
         fallback,
         expected="Nix to finish",
-        found=f"an error; its last lines:\n{stderr}\n",
+        found=f"an error; its last lines:\n{_SHOW_TRACE.sub('', stderr)}\n",
         where=where,
         do="The lines above name the failing step; ./sparkserve nix log DRV shows the whole log.",
     )

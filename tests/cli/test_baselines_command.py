@@ -85,6 +85,7 @@ def test_promotes_lists_and_shows(world: World, tmp_path: Path, run: Run) -> Non
 
 
 def test_a_taken_name_and_an_unknown_one(world: World, run: Run) -> None:
+    assert "there are: none" in run("baselines", "show", "r9")[2]
     assert promotes(run, world, "r7")[0] == 0
     code, out, _ = promotes(run, world, "r7", "--json")
     assert (code, json.loads(out)["error"]) == (102, "BASELINE.NAME")
@@ -173,7 +174,9 @@ def test_garbage_is_told_before_it_goes(world: World, monkeypatch: pytest.Monkey
     assert len(deleted) == 1
 
 
-def test_tab_offers_names(world: World, run: Run) -> None:
+def test_tab_offers_names(world: World, tmp_path: Path, run: Run) -> None:
     promotes(run, world, "r7")
     complete = BashComplete(baselines.command, {}, "baselines", "_X")
     assert [item.value for item in complete.get_completions(["show"], "r")] == ["r7"]
+    (tmp_path / "manifests/baselines/2026-01-01-x.json").write_text("{}")
+    assert complete.get_completions(["show"], "r") == []

@@ -54,6 +54,15 @@ def test_closed_streams(closed: str) -> None:
     assert run(sys.executable, "-c", WITHOUT, closed, *PROGRAM, "pins", "list") == (0, "")
 
 
+@pytest.mark.parametrize(("command", "code"), [("pins list", 0), ("fleet show nonesuch", 33)])
+@pytest.mark.parametrize("stream", [1, 2])
+def test_a_stream_that_cannot_be_written(stream: int, command: str, code: int) -> None:
+    """As bash passes on a closed one: its script, to read."""
+    with Path(__file__).open() as script:
+        to = {"stdout": script.fileno()} if stream == 1 else {"stderr": script.fileno()}
+        assert run(*PROGRAM, *command.split(), **to)[0] == code
+
+
 def test_full_stdout() -> None:
     with Path("/dev/full").open("w") as full:
         code, err = run(*PROGRAM, "pins", "list", stdout=full.fileno())

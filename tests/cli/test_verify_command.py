@@ -289,7 +289,8 @@ def test_diff_of_commits(checkout: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert code == 0 and ("hosts/home/rack.png: new" in out) == (number == 0)
     (checkout / "hosts/home/rack.png").write_bytes(b"\xff\n")
     assert run(capsys, "diff", "HEAD", ".", "--fleet", "home")[0] == 0
-    assert run(capsys, "diff", "HEAD", "nobody", "--fleet", "home")[0] == 2
+    for nothing in ("nobody", "HEAD^{tree}", "HEAD:plans.json"):
+        assert run(capsys, "diff", "HEAD", nothing, "--fleet", "home")[0] == 2
     assert run(capsys, "diff", "HEAD", "HEAD", "--fleet", 'x" y')[0] == 33
 
 

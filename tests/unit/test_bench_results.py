@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from sparkserve import given
 from sparkserve.bench import results
 from sparkserve.errors import SparkserveError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EMPTY = (
     '{"schema": "sparkserve.bench/1", "mode": "decode", "seed": 0, "settings": {}, "machine": {}, '
@@ -43,3 +41,9 @@ def test_refuses(tmp_path: Path, text: bytes, said: str) -> None:
     assert caught.value.id == "BENCH.RESULT"
     assert said in caught.value.found
     assert caught.value.where == str(file)
+
+
+def test_does_not_read_a_device_without_end() -> None:
+    with pytest.raises(SparkserveError) as caught:
+        results.read(Path("/dev/zero"))
+    assert (caught.value.id, caught.value.found) == ("BENCH.RESULT", f"more than {given.MOST >> 20} MiB")

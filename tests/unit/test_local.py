@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sparkserve import checkout
 from sparkserve.errors import SparkserveError
-from sparkserve.local import lock, port
+from sparkserve.local import lock, port, triangle
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,6 +47,22 @@ def test_lock_on_a_full_disk(tmp_path: Path) -> None:
     argv = [sys.executable, "-c", script, str(tmp_path)]
     done = subprocess.run(argv, env=env, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("in\n", "")
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc", "..", "", "a b", "a\nb", "a" * 5000, "\u202eabc"])
+def test_what_can_be_no_name_has_no_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkout, "root", lambda: tmp_path)
+    with pytest.raises(SparkserveError) as caught:
+        triangle.exists(name)
+    assert (caught.value.id, caught.value.found) == ("FLEET.NAME", name)
+
+
+def test_links_in_a_circle_are_no_fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkout, "state", lambda: tmp_path)
+    (tmp_path / "local").symlink_to("local")
+    assert not triangle.exists("f")
 
 
 def test_second_holder_says_whom_it_waits_for(tmp_path: Path) -> None:

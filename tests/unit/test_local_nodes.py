@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,16 @@ def test_all_nodes_are_on_one_switch() -> None:
         machine.check_plans([*PLANS[:2], apart])
 
 
+@pytest.mark.parametrize("name", ["root", "tools", "wires"])
+def test_a_node_is_not_called_as_a_part_of_the_fleet_is(name: str) -> None:
+    """Its folder would be the link to the nodes' root in the store, or its namespace that of the cables."""
+    node = PLANS[1].node.model_copy(update={"name": name})
+    with pytest.raises(
+        SparkserveError, match=f"found {name}; where: hosts/local-triangle/fleet.nix. Rename it"
+    ):
+        machine.check_plans([PLANS[0], PLANS[1].model_copy(update={"node": node}), PLANS[2]])
+
+
 def test_only_root_makes_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(SparkserveError) as caught:
@@ -231,6 +242,13 @@ def test_the_record_gives_the_same_fleet_back(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(SparkserveError) as caught:
         record.load(names)
     assert caught.value.id == "ENGINE.STATE"
+    assert "Invalid JSON" in caught.value.found and "http" not in caught.value.found
+    assert "./sparkserve down --fleet desk" in caught.value.do
+    names.record.unlink()
+    os.mkfifo(names.record)
+    with pytest.raises(SparkserveError) as caught:
+        record.load(names)
+    assert caught.value.found == "no regular file"
 
 
 def test_the_pump_passes_bytes_and_ends_both_ways() -> None:

@@ -52,3 +52,9 @@ def test_a_race_that_is_always_lost_is_an_error(calls: Path) -> None:
 def test_another_error_is_not_tried_again(calls: Path) -> None:
     assert run(calls, 1, "error: path is not valid") == ("", "error: path is not valid", 1)
     assert calls.read_text() == "."
+
+
+def test_an_error_names_no_option_that_we_have_not() -> None:
+    lines = "error: boo\n(use '--show-trace' to show detailed location information)\n"
+    assert "boo" in nix.error(lines, "NIX.EVAL", "x").found
+    assert "show-trace" not in nix.error(lines, "NIX.EVAL", "x").found

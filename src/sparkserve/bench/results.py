@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from sparkserve import given
 from sparkserve.errors import SparkserveError
 from sparkserve.gates.evidence import Subject  # noqa: TC001 - pydantic reads it
 
@@ -95,14 +96,13 @@ class Result(_Frozen):
 def read(path: Path) -> Result:
     """The result in the file `path`. Raises `BENCH.RESULT` when it holds none, and OSError."""
     try:
-        return Result.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        at = ".".join(str(part) for part in first["loc"]) or "its start"
+        with path.open("rb") as file:  # a pipe is welcome; a device without end is not read to its end
+            return Result.model_validate_json(given.limited(file))
+    except ValueError as error:
         raise SparkserveError(
             "BENCH.RESULT",
             expected="a result of sparkserve bench, schema sparkserve.bench/1",
-            found=f"{first['msg']} at {at}",
+            found=given.fault(error),
             where=str(path),
             do="Name a file that `sparkserve bench` wrote.",
         ) from error

@@ -5,6 +5,7 @@ It imports next to nothing before its signal handlers stand: Ctrl-C comes early 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import sys
@@ -52,6 +53,10 @@ def _open_standard_streams() -> None:
     """Open /dev/null for a closed stdin, stdout or stderr: else the next file opened takes its place."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
+    for out in (1, 2):
+        # bash keeps its script open in place of a closed stream, and passes it on.
+        if fcntl.fcntl(out, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            os.dup2(fd, out)
     os.close(fd)
     sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - a descriptor, for ever
     sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from sparkserve.errors import SparkserveError
 from sparkserve.fleet import CHOSEN, DEFAULT_FLEET
 
 if TYPE_CHECKING:
@@ -14,8 +16,17 @@ if TYPE_CHECKING:
 
 
 def complete(known: Callable[[], list[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """What Tab offers for an option or argument: the words of `known`, which is called at Tab only."""
-    return lambda _context, _parameter, begun: [word for word in known() if word.startswith(begun)]
+    """What Tab offers for an option or argument: the words of `known`, which is called at Tab only.
+
+    None when `known` cannot say: who pressed Tab asked for no error in the middle of a line.
+    """
+
+    def offered(_context: click.Context, _parameter: click.Parameter, begun: str) -> list[str]:
+        with suppress(SparkserveError):
+            return [word for word in known() if word.startswith(begun)]
+        return []
+
+    return offered
 
 
 def fleets() -> list[str]:

@@ -28,9 +28,9 @@ def of_commit(name: str, fleet: str) -> Side | None:
     try:
         commit = names.git(["git", *line]).strip()
     except SparkserveError as error:
-        if error.found:
+        if error.found and "expected commit type" not in error.found:
             raise
-        return None  # it is quiet about names alone
+        return None  # it is quiet about names alone, not about a tag or HEAD^{tree} that is no commit
     values = nix.eval_json(f"lib.fleets.{fleet}.plans", commit=commit)
     return _side(f"{fleet} of {name} ({commit[:12]})", commit, values)
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sparkserve.plan import Plan
 
 
+# No names for nodes: links in the fleet's folder, and the namespace of its cables.
+TAKEN = ("root", "tools", "wires")
 _CAPABILITIES = {12: "CAP_NET_ADMIN", 21: "CAP_SYS_ADMIN"}  # with their numbers in the kernel
 
 
@@ -88,9 +90,20 @@ def user_of(
 
 
 def check_plans(plans: Sequence[Plan]) -> None:
-    """Raise `FLEET.ASSERTION` unless all management addresses are in one network: one switch joins them."""
+    """Raise `FLEET.ASSERTION` unless all management addresses are in one network: one switch joins them.
+
+    Also for a node whose name is that of something else in the fleet's folder, or among its namespaces.
+    """
     _, wanted = network.switch_address(plans)
     for plan in plans:
+        if plan.node.name in TAKEN:
+            raise SparkserveError(
+                "FLEET.ASSERTION",
+                expected=f"nodes of a laptop fleet with other names than {', '.join(TAKEN)}",
+                found=plan.node.name,
+                where=f"hosts/{plan.fleet.name}/fleet.nix",
+                do="Rename it: these are names of the laptop fleet's own files and namespaces.",
+            )
         address: IPv4Address = network.fabric(plan).management.address
         if address not in wanted:
             raise SparkserveError(

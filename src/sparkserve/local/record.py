@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - pydantic needs it at run time
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from sparkserve import given
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command
 from sparkserve.local.boot import Sizes  # noqa: TC001 - as above
@@ -93,14 +94,15 @@ def save(fleet: Fleet) -> None:
 def load(names: Names) -> Fleet | None:
     """The recorded fleet; None when it is down. Raises `ENGINE.STATE` when the record is damaged."""
     try:
-        record = Record.model_validate_json(names.record.read_bytes())
+        with given.opened(names.record) as file:
+            record = Record.model_validate_json(given.limited(file))
     except FileNotFoundError:
         return None
-    except (OSError, ValidationError) as error:
+    except (OSError, ValueError) as error:
         raise SparkserveError(
             "ENGINE.STATE",
             expected="a record of schema sparkserve.nodes/1",
-            found=" ".join(str(error).split())[:300],
+            found=given.fault(error),
             where=str(names.record),
             do=f"Damaged, or of another version of sparkserve: {command('down', names.fleet)}, which needs "
             f"no record, then {command('up', names.fleet)}. The nodes keep their disks and generations.",

@@ -10,6 +10,7 @@ nothing again; `down(..., disks=True)` removes them too.
 
 from __future__ import annotations
 
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sparkserve import checkout, nix
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command
+from sparkserve.fleet.names import check as check_name
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import cgroups, keeper, keys, leftovers, machine, network, power, record, wiring
 from sparkserve.local import names as naming
@@ -53,8 +55,10 @@ class Status(NamedTuple):
 
 
 def names(fleet: str) -> Names:
-    """The names of a fleet of this checkout."""
-    return naming.Names(fleet, (checkout.state() / "local" / fleet).resolve())
+    """The names of a fleet of this checkout. Raises `FLEET.NAME` for what can be no name."""
+    check_name(fleet)
+    # Not Path.resolve, which raises what nobody expects for links in a circle.
+    return naming.Names(fleet, Path(os.path.realpath(checkout.state() / "local" / fleet)))
 
 
 def check(plans: Sequence[Plan]) -> None:
