@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 
 class _Console(Console):
+    def render_str(self, text: str, **how: Any) -> Text:
+        return super().render_str(visible(text), **how)  # also the cells of a table
+
     def on_broken_pipe(self) -> None:
         raise  # the error that rich caught; its own way is to exit with 1
 

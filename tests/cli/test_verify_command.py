@@ -207,8 +207,10 @@ def test_diff_refuses_what_names_nothing(
     assert run(capsys, "diff", one, one, "--stat", "--tree")[0] == 2
     # No fleet is up, and this machine is no node.
     monkeypatch.setattr(commands, "PROFILE", str(tmp_path / "profile"))
-    code, _, err = run(capsys, "diff", "3", "4", "--json")
-    assert code == 52
+    (tmp_path / "hosts/local-triangle").mkdir(parents=True)
+    (tmp_path / "hosts/local-triangle/fleet.nix").touch()
+    assert run(capsys, "diff", "3", "4", "--json")[0] == 52
+    assert run(capsys, "diff", "3", "4", "--fleet", "local-trinagle")[0] == 33
 
 
 @pytest.fixture

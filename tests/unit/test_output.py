@@ -44,6 +44,15 @@ def test_a_line_and_a_table_are_printed_as_they_are(capsys: pytest.CaptureFixtur
     assert err == f"{ODD}\n"
 
 
+def test_what_others_wrote_does_not_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    wrote = "faster\x1b[2J\u202e"
+    console.print(wrote)
+    print_table(("name", "why"), [("r7", wrote)])
+    out, err = capsys.readouterr()
+    assert err == "faster\\x1b[2J\\u202e\n"
+    assert out.splitlines()[1].split() == ["r7", "faster\\x1b[2J\\u202e"]
+
+
 def test_a_row_elsewhere_is_one_line_without_trailing_blanks(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("setting", "value"), [("arguments", "x" * 300), ("gates", "none")])
     lines = capsys.readouterr().out.splitlines()

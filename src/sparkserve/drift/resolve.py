@@ -8,6 +8,7 @@ from pathlib import Path
 from sparkserve import commands
 from sparkserve.drift import revisions, sides
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import names
 from sparkserve.local import several, triangle
 
 _NUMBER = 6  # digits of a generation's number at most: seven may be a commit
@@ -41,6 +42,8 @@ def _generation(number: int, fleet: str, node: str | None) -> sides.Side:
     here = Path(f"{commands.PROFILE}-{number}-link")
     if here.is_dir():
         return sides.of_folder(here.resolve())
+    if not several.exists(fleet):
+        names.file(fleet)  # which "up" would not know either
     there = triangle.load(fleet)
     name = there.plan(node).node.name if node else there.nodes[0]
     with closing(several.connect(there)) as runner:
