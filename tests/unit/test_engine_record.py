@@ -53,7 +53,8 @@ def test_damaged_record_is_an_error_with_a_way_out(files: NodeFiles, text: str) 
     with pytest.raises(SparkserveError) as caught:
         files.load()
     assert caught.value.id == "ENGINE.STATE"
-    assert "down" in caught.value.do
+    assert "./sparkserve down --fleet local-single" in caught.value.do
+    assert "http" not in caught.value.found
 
 
 def test_an_answer_is_recorded_only_for_the_engine_that_runs(files: NodeFiles) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from sparkserve import given
 from sparkserve.engine import procfs
 from sparkserve.engine.procfs import Process  # noqa: TC001 - pydantic reads the annotation
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,16 +99,17 @@ class NodeFiles(NamedTuple):
     def load(self) -> Run | None:
         """The recorded run, None when there is none. Raises `ENGINE.STATE` when the record is damaged."""
         try:
-            return Run.model_validate_json(self.run.read_bytes())
+            with given.opened(self.run) as file:
+                return Run.model_validate_json(given.limited(file))
         except FileNotFoundError:
             return None
-        except (OSError, ValidationError) as error:
+        except (OSError, ValueError) as error:
             raise SparkserveError(
                 "ENGINE.STATE",
                 expected="a record of schema sparkserve.run/1",
-                found=" ".join(str(error).split()),
+                found=given.fault(error),
                 where=str(self.run),
-                do="Run ./sparkserve down: it stops the engine and removes the damaged record.",
+                do=f"Run {command('down', self.fleet)}: it stops the engine and removes the damaged record.",
             ) from None
 
     def save(self, run: Run) -> None:
