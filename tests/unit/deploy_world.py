@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sparkserve.commands import Command
+    from sparkserve.deploy.state import State
     from sparkserve.runner import Runner
 
 NODES = ("spark-0", "spark-1", "spark-2")
@@ -194,6 +195,15 @@ class Node:
     @property
     def _record(self) -> Path:
         return self.member.system.state() / "record.json"
+
+    def seen(self) -> State:
+        """What `look` would say on a node with nothing wrong. Takes no part in what happens."""
+        wrong = self.cut_at, self.full
+        self.cut_at, self.full = None, 0
+        try:
+            return self.member.look()
+        finally:
+            self.cut_at, self.full = wrong
 
     @property
     def _kept(self) -> tuple[Path, Path]:
@@ -364,7 +374,7 @@ class Deployer:
             self.world.turns.give()
             if node.boots != boot:
                 raise GoneError
-            node.changed_by.append(self.who)
+            node.changed_by.append(f"{id} of {self.who}")  # a resume that goes on may meet two deployments
             return self._changes(node, tuple(inner))
         finally:
             os.close(fd)

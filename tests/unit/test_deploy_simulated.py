@@ -144,7 +144,8 @@ def obstacles(world: World, random_: random.Random) -> bool:
     kind = random_.choice(["", "", "", "gates", "starts", "activates", "reboot"])
     node = world.nodes[random_.choice(NODES)]
     node.reboot_for = "b" if kind == "reboot" else ""
-    node.refuses = "b" if kind == "activates" else ""
+    # What ran before activates also on the way back.
+    node.refuses = "b" if kind == "activates" and version_of(node.path) != "b" else ""
     world.broken = "b" if kind == "starts" else ""
     return kind != "gates"
 
@@ -212,7 +213,7 @@ def _simulate(world: World, random_: random.Random, folder: Path) -> str:
         for node in world.nodes.values():
             assert version_of(node.path) == claimed[outcome], f"{node.name} is not as after {outcome}"
             # But for a `begin` that came late, with which nothing was done, and which a resume ends.
-            now = node.member.look().open
+            now = node.seen().open
             assert now is None or now.id != plan.id or not now.steps, f"{node.name} is open after {outcome}"
     for attempt in range(6):
         if attempt == 1:
