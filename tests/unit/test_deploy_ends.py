@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -130,3 +131,34 @@ def test_a_rollback_to_a_plan_of_another_version_says_how_to_get_there(
     error = caught.value
     assert (error.id, error.where) == ("PLAN.SCHEMA", f"spark-0, {closure('spark-0', 'b')}")
     assert "another version" in error.found and "./sparkserve down --fleet desk" in error.do
+
+
+@pytest.mark.parametrize("later", range(1, 30))
+def test_a_stop_that_comes_late_does_not_end_the_group_that_was_started_again(
+    world: World, tmp_path: Path, later: int
+) -> None:
+    """Found by seed 40736 of the simulation."""
+    late: list[Callable[[], Result]] = []
+    calls = 0
+
+    def fault(node: Node, command: Command, do: Callable[[], Result]) -> Result:
+        nonlocal calls
+        argv = command.argv
+        if "undo" in argv and "decide" in argv:
+            calls = 1
+        elif calls and not late and node.name == "spark-2" and "stop" in argv:
+            late.append(do)
+            raise unreachable(node.name)
+        elif late:
+            calls += 1
+            if calls == later + 1:
+                with suppress(SparkserveError):  # refused, or too late to do harm
+                    late[0]()
+        return do()
+
+    world.fault = fault
+    with pytest.raises(SparkserveError) as caught:
+        transaction.run(Way(world, "me", proves=False), plan_to(world, "b"), History(tmp_path / "history"))
+    assert caught.value.id == "DEPLOY.UNDONE"
+    assert late
+    assert world.up == "a"
