@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -17,8 +18,11 @@ def opened(path: Path) -> BinaryIO:
     """A regular file to read. Raises `OSError`, and `ValueError` for what is no such file."""
     # Opening a FIFO waits for a writer, and a tape would act: neither with O_NONBLOCK.
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    mode = os.fstat(fd).st_mode
+    if not stat.S_ISREG(mode):
         os.close(fd)
+        if stat.S_ISDIR(mode):  # fdopen would name the number
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise ValueError("no regular file")
     return os.fdopen(fd, "rb")
 
