@@ -200,7 +200,7 @@ class End:
                 raise
             for node in nodes:  # not drained, but ended where it can be
                 with self.noting(node):
-                    # What was not answered may still be on its way, and would end the group that comes up next.
+                    # What was not answered may still come, and would end the group that is started next.
                     self.lease.take({node: self.lease.held[node]})
                     check(runner, node, commands.stop_units(rollout.RANK))
 
