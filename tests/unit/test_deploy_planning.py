@@ -90,7 +90,8 @@ def test_what_runs_already_is_proven_once_and_then_nothing_is_to_do(world: World
     boots = [node.changed_by for node in world.nodes.values()]
     transaction.run(Way(world, "me"), plan, History(tmp_path / "state"))
     assert refused(world, "a").id == "DEPLOY.NOTHING"
-    assert boots == [[f"{plan.id} of me"], [], []]  # the head was told to start, which it had; nothing else was changed
+    # The head was told to start, which it had; nothing else was changed.
+    assert boots == [[f"{plan.id} of me"], [], []]
 
 
 def test_a_first_deployment_says_that_there_is_nothing_to_return_to(
