@@ -8,7 +8,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from deploy_world import NODES, Deployer, Way, World, closure, plan_to, running, unreachable
+from deploy_world import NODES, World, plan_to, running
+from simulated_deployer import Deployer, Way
+from simulated_node import closure, unreachable
 
 from sparkserve.deploy import deployer, resume, survey, transaction, way
 from sparkserve.deploy.history import History
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from deploy_world import Node
+    from simulated_node import Node
 
     from sparkserve.commands import Command
     from sparkserve.deploy.state import Outcome

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner
-from deploy_world import Node, World, plan_to
+from deploy_world import World, plan_to
 
 from sparkserve.cli import deploy_member
 from sparkserve.deploy import member
@@ -19,6 +19,8 @@ from sparkserve.errors import SparkserveError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from simulated_node import Node
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import pytest
-from deploy_world import NODES, Deployer, Way, World, closure, plan_to, running
+from deploy_world import NODES, World, plan_to, running
 from local_values import PLANS
+from simulated_deployer import Deployer, Way
+from simulated_node import closure
 
 from sparkserve import commands, nix
 from sparkserve.cli import deployed

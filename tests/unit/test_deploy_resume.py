@@ -7,7 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from deploy_world import NODES, Deployer, KilledError, Node, Way, World, closure, plan_to, version_of
+from deploy_world import NODES, World, plan_to
+from simulated_deployer import Deployer, Way
+from simulated_node import KilledError, Node, closure, version_of
 
 from sparkserve.deploy import members, resume, transaction
 from sparkserve.deploy.history import History

@@ -14,7 +14,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from deploy_world import NODES, Deployer, KilledError, Way, World, closure, plan_to, unreachable, version_of
+from deploy_world import NODES, World, plan_to
+from simulated_deployer import Deployer, Way
+from simulated_node import KilledError, closure, unreachable, version_of
 
 from sparkserve.commands import Safety
 from sparkserve.deploy import members, resume, transaction
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from deploy_world import Node
+    from simulated_node import Node
 
     from sparkserve.commands import Command
 
