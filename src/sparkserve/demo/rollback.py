@@ -13,7 +13,7 @@ from sparkserve.demo.planted import planted
 from sparkserve.deploy import deployer, history
 from sparkserve.engine import chat
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import plans
+from sparkserve.fleet import command, plans
 from sparkserve.local import fleets
 from sparkserve.output import console, phase, visible
 
@@ -122,7 +122,7 @@ class Stage:
                 expected="answers",
                 found=str(error),
                 where=url,
-                do="To see what does not run: ./sparkserve status.",
+                do=f"To see what does not run: {command('status', self.fleet)}.",
             ) from None
 
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 # A model load must not sit inside an activation; `up` and `deploy` start these. The guard comes and goes with
 # the rank. The front stays while the group is away, so nobody else would give it what has changed.
 FRONT = "sparkserve-front.service"
-GROUP = ("sparkserve-rank.service", FRONT, "sparkserve-guard.service")
+LEFT_ALONE = ("sparkserve-rank.service", "sparkserve-guard.service")
+GROUP = (*LEFT_ALONE, FRONT)
 
 
 FILE = "FILE"
@@ -92,9 +93,7 @@ def output(system: System, *argv: str) -> str:
 def units(changed: Iterable[str], texts: Iterable[str]) -> list[str]:
     """The units in `texts` (names) among `changed` that are restarted: policy, and the front if it runs."""
     paths = set(changed)
-    return [
-        name for name in sorted(texts) if (name == FRONT or name not in GROUP) and f"{UNITS}/{name}" in paths
-    ]
+    return [name for name in sorted(texts) if name not in LEFT_ALONE and f"{UNITS}/{name}" in paths]
 
 
 def running(system: System, names: Sequence[str]) -> list[str]:

@@ -25,7 +25,9 @@ def command() -> None:
 
 
 @command.command(
-    epilog="""Examples:
+    epilog="Faults:\n\n"
+    + "".join(f"    {name}: {fault.what}.\n\n" for name, fault in FAULTS.items())
+    + """Examples:
 
     ./sparkserve demo rollback
 
@@ -33,9 +35,7 @@ def command() -> None:
 
     ./sparkserve demo rollback --json | jq '.[] | {fault, caught, requests}'
 
-Faults: garbled, the logits are of other tokens; slow, a token takes a minute; nan, no logit is a number;
-dead, a rank is killed while it serves; settings, a rank has another setting than the others; hog, a rank
-takes the memory of its node. Each is code in a copy of the checkout, so generation 2 is a closure of its own.
+Each fault is code in a copy of the checkout, so generation 2 is a closure of its own.
 
 It takes one to three minutes a fault on two cores, and leaves the fleet up with generation 1.
 
@@ -57,6 +57,7 @@ def rollback(fleet: str, faults: Sequence[str], as_json: bool) -> None:
     """Deploy a fault while clients ask: it is caught and undone, and no request is lost without a word."""
     from sparkserve.demo import rollback as demo
     from sparkserve.errors import SparkserveError
+    from sparkserve.fleet import command as words
     from sparkserve.output import print_json, print_table
 
     shown = demo.run(fleet, faults or FAULTS)
@@ -82,5 +83,5 @@ def rollback(fleet: str, faults: Sequence[str], as_json: bool) -> None:
             expected="every fault caught, and all as before",
             found=" | ".join(wrong),
             where=fleet,
-            do="To see what runs: ./sparkserve generations.",
+            do=f"To see what runs: {words('generations', fleet)}.",
         )
