@@ -3,7 +3,7 @@
 # Costs: 2 minutes of processor time once the engine root is built, the start included; 7 minutes with a quarter of a core.
 # Of the harness it depends on the parts in gates.json alone: an edit elsewhere starts no engine here.
 # tests/unit/test_gates_cut.py: they are all that is imported.
-{ runPython, closure, venv, source, pins, fleets, lib }:
+{ runPython, closure, venv, modules, source, pins, fleets, lib }:
 let
   top = toString ../src/sparkserve;
   # A part, what is in one, or a folder on the way to one.
@@ -14,10 +14,14 @@ let
     name = "gates";
     pins = [ ];
     above = [ (venv { name = "harness"; pins = pins.harness.wheels; }) ];
-    sources = builtins.path {
-      path = ../src;
-      name = "gates";
-      filter = path: _: baseNameOf path != "__pycache__" && lib.any (belongs path) parts;
+    packages.sparkserve = modules {
+      name = "gates-package";
+      sources = builtins.path {
+        path = ../src/sparkserve;
+        name = "package";
+        filter = path: _: baseNameOf path != "__pycache__" && lib.any (belongs path) parts;
+      };
+      place = "/lib/python3.11/site-packages/sparkserve";
     };
   };
 in

@@ -1,8 +1,8 @@
 # A Python environment that runs from its store path: `bin/python3` is the tools root's interpreter, found to be a
 # virtual environment by pyvenv.cfg, so `sys.executable -m pip` in a child process sees the same modules.
-# `above` are other environments whose modules are importable too.
+# `above` are other environments whose modules are importable too; `packages` are folders made by modules.nix, by name.
 { runPython, source, tools, wheels }:
-{ name, pins, above ? [ ], sources ? null, program ? null }:
+{ name, pins, above ? [ ], packages ? { }, program ? null }:
 let
   libDir = "lib/python3.11/site-packages";
 in
@@ -20,6 +20,6 @@ runPython {
       loader = "${tools}/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
     };
   above = map (env: "${env}") above;
-  sources = if sources == null then "" else sources;
+  packages = builtins.toJSON packages;
   program = if program == null then "" else program;
 }

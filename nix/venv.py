@@ -1,16 +1,13 @@
 """Builder of a Python environment that runs from its store path.
 
 in (environment): libDir, home (folder of the interpreter), site (unpacked wheels), above (other
-environments), sources (folder of packages to copy), program (module:function that bin/ gets under the
+environments), packages (JSON: name to folder), program (module:function that bin/ gets under the
 environment's name).
 """
 
-import compileall
+import json
 import os
-import shutil
-import sys
 from pathlib import Path
-from py_compile import PycInvalidationMode
 
 out = Path(os.environ["out"])
 modules = out / os.environ["libDir"]
@@ -34,23 +31,8 @@ for site in paths:
         if program.name != "python3":
             (out / "bin" / program.name).symlink_to(program)
 
-if os.environ["sources"]:
-    # copyfile, not copy: modes in the store are read-only and would make the copy's folders read-only too.
-    shutil.copytree(os.environ["sources"], modules, dirs_exist_ok=True, copy_function=shutil.copyfile)
-    for folder in [modules, *modules.rglob("*")]:
-        if folder.is_dir():
-            folder.chmod(0o755)
-    good = compileall.compile_dir(
-        modules,
-        quiet=1,
-        force=True,
-        workers=1,
-        stripdir=str(out),
-        prependdir="/",
-        invalidation_mode=PycInvalidationMode.UNCHECKED_HASH,
-    )
-    if not good:
-        sys.exit("a module does not compile")
+for name, path in json.loads(os.environ["packages"]).items():
+    (modules / name).symlink_to(path)
 
 if os.environ["program"]:
     module, function = os.environ["program"].split(":")

@@ -79,16 +79,27 @@ def build(
     """Build flake attributes, spelled as for `nix build`, and return their store paths in order.
 
     `out_link` registers a GC root. `on_line` receives each line of Nix's progress. Raises the error that our
-    Nix code threw, `HOST.DISK` on a full disk, else `NIX.BUILD` with the end of the log.
+    Nix code threw, `HOST.DISK` on a full disk, else `NIX.BUILD` with the end of the log, or when the checkout was
+    edited meanwhile.
     """
     link = ["--no-link"] if out_link is None else ["--out-link", str(out_link)]
-    argv = ["nix", "build", "--print-build-logs", *link]
+    argv = ["nix", "build", "--json", "--print-build-logs", *link]
     argv += [f"{flake()}#{name}" for name in attributes]
-    _, err, code = run(argv, on_line)
+    out, err, code = run(argv, on_line)
     if code != 0:
         raise error(err, "NIX.BUILD", " ".join(attributes))
-    # `nix build --print-out-paths` is newer than 2.8.
-    return [Path(eval_json(f"{name}.outPath")) for name in attributes]
+    # What it prints is in an order of its own (2.8), so which is which takes another evaluation.
+    built = {each["outputs"]["out"] for each in json.loads(out)}
+    paths = [eval_json(f"{name}.outPath") for name in attributes]
+    if not built.issuperset(paths):
+        raise SparkserveError(
+            "NIX.BUILD",
+            expected="the files of the checkout to stay as they are during the build",
+            found="other ones at its end",
+            where=" ".join(attributes),
+            do="Do the same again: what has not changed is built already.",
+        )
+    return [Path(path) for path in paths]
 
 
 def keep(path: Path, link: Path) -> None:

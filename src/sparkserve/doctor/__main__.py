@@ -5,7 +5,7 @@ from pathlib import Path
 
 if not __package__:  # run as a folder: Python put the folder itself first, where `checks` would be top level
     sys.dont_write_bytecode = True
-    sys.path[0] = str(Path(__file__).resolve().parents[2])
+    sys.path[0] = str(Path(__file__).absolute().parents[2])
 
 from sparkserve.doctor.command_line import main
 
