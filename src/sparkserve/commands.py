@@ -98,11 +98,6 @@ def hold(name: str, path: str) -> Command:
     return changes("sh", "-c", script, "hold", HOLDS, name, path)
 
 
-def release(name: str) -> Command:
-    """Undo `hold`."""
-    return changes("rm", "-f", f"{HOLDS}/{name}")
-
-
 def sync(folder: str) -> Command:
     """Bring everything written to the file system of `folder` onto the disk."""
     return changes("sync", "-f", folder, timeout_s=600)
@@ -146,9 +141,10 @@ def restore(path: str) -> Command:
     return changes("sh", "-c", script, "restore", path, timeout_s=3600)
 
 
-def set_profile(path: str) -> Command:
-    """Make `path` the node's current generation."""
-    return changes("nix-env", "--profile", PROFILE, "--set", path)
+def make_current(path: str, held: str) -> Command:
+    """Make `path` the node's current generation, on its disk; what `hold` holds as `held` is held by that."""
+    script = 'nix-env --profile "$1" --set "$2" && sync -f "${1%/*}" && rm -f "$3/$4"'
+    return changes("sh", "-c", script, "current", PROFILE, path, HOLDS, held, timeout_s=600)
 
 
 def delete_generations(*numbers: str) -> Command:

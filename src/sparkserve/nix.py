@@ -79,8 +79,8 @@ def build(
     """Build flake attributes, spelled as for `nix build`, and return their store paths in order.
 
     `out_link` registers a GC root. `on_line` receives each line of Nix's progress. Raises the error that our
-    Nix code threw, `HOST.DISK` on a full disk, else `NIX.BUILD` with the end of the log, or when the checkout was
-    edited meanwhile.
+    Nix code threw, `HOST.DISK` on a full disk, else `NIX.BUILD`: with the end of the log, or when the
+    checkout was edited meanwhile.
     """
     link = ["--no-link"] if out_link is None else ["--out-link", str(out_link)]
     argv = ["nix", "build", "--json", "--print-build-logs", *link]

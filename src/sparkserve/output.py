@@ -1,4 +1,4 @@
-"""The one printer: phases with a spinner or plain lines, tables, errors, `--json`.
+"""What a command says: JSON, files, errors.
 
 Everything for people goes to stderr, so that stdout carries only what a script asked for.
 """
@@ -7,38 +7,15 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 import unicodedata
-from contextlib import contextmanager, suppress
-from functools import partial
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from sparkserve import disk
 from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
-
-    from rich.tree import Tree
-
-
-class _Console(Console):
-    def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str(visible(text), **how)  # also the cells of a table
-
-    def on_broken_pipe(self) -> None:
-        raise  # the error that rich caught; its own way is to exit with 1
-
-
-# What is printed often comes from others: rich would read "[a-z]" in it as a style, stop at "[/bin]", and
-# make a picture of ":key:".
-_plain = partial(_Console, highlight=False, markup=False, emoji=False)
-console = _plain(stderr=True, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
@@ -73,33 +50,15 @@ def write_file(path: Path, text: str) -> None:
                 part.unlink()
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table to stdout: cells fold on a narrow terminal, and elsewhere a row is one line."""
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    _to_stdout(table)
-
-
-def print_tree(tree: Tree) -> None:
-    """Print a tree of rich to stdout, with colours on a terminal."""
-    _to_stdout(tree)
-
-
-def _to_stdout(what: Table | Tree) -> None:
-    printer = _plain(width=None if sys.stdout.isatty() else 10_000)
-    with printer.capture() as text:
-        printer.print(what)
-    sys.stdout.writelines(f"{line.rstrip()}\n" for line in text.get().splitlines())
-
-
 def print_error(error: SparkserveError, *, as_json: bool) -> None:
     """Print an error: one paragraph on stderr, or one JSON object on stdout."""
     if as_json:
         print_json(error.as_dict())
         return
+    from rich.text import Text
+
+    from sparkserve.terminal import console
+
     rest = f" expected {error.expected}, found {error.found} ({error.where}). {error.do}"
     console.print(Text.assemble((error.id, "bold red"), visible(rest)))
 
@@ -113,22 +72,3 @@ def visible(text: str) -> str:
         char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf") else ascii(char)[1:-1]
         for char in text
     )
-
-
-@contextmanager
-def phase(name: str) -> Iterator[Callable[[str], None]]:
-    """Show `name` while the body runs, then one line with the seconds it took.
-
-    Yields a function that replaces the detail text. On a terminal a spinner turns; elsewhere only the closing
-    line is printed, so that logs stay short.
-    """
-    start = time.monotonic()
-    # Text: a spinner reads a str as markup, whatever its console is told.
-    with console.status(Text(name)) as status:
-
-        def detail(text: str) -> None:
-            status.update(Text(f"{name} · {text}"))
-
-        yield detail
-    took = f" {time.monotonic() - start:.1f} s"
-    console.print(Text.assemble(("✓", "green"), f" {name}", (took, "dim")))

@@ -114,8 +114,10 @@ class Deployer:
                 node.activate(wanted)
                 if wanted and version_of(wanted) == node.reboot_for:
                     return Result(EXIT_CODES["NODE.REBOOT"], "", "a boot argument is missing")
-            case ("nix-env", "--profile", _, "--set", closure):
+            case ("sh", "-c", _, "current", _, closure, _, _):
                 node.set_profile(closure)
+                node.step()
+                node.sync()
             case ("sync", "-f", "/nix"):
                 node.sync()
             case ("rm", "-f", commands.PROFILE):

@@ -120,6 +120,10 @@ class Node:
         if self.current:
             profile.symlink_to(f"{profile.name}-{self.current}-link")
 
+    def step(self) -> None:
+        """A moment in the middle of a command, at which a power cut may come."""
+        self._before(self.boots)
+
     def sync(self) -> None:
         """Bring the profile onto the disk."""
         self.disk_profile = (dict(self.generations), self.current)

@@ -269,7 +269,7 @@ def test_nix_deletes_that_and_nothing_else(tmp_path: Path) -> None:
     paths["f"] = store.closure("f", node="spark-1")
     store.closure("1", shared)  # a copy that was interrupted: no generation has it
     for version in "fabcde":
-        assert store.run("spark-0", commands.set_profile(paths[version])).code == 0
+        assert store.run("spark-0", commands.make_current(paths[version], "incoming")).code == 0
     assert store.run("spark-0", commands.hold("baseline-r7", paths["a"])).code == 0
     kept = [
         past("spark-0", version).model_copy(update={"path": paths[version]}) for version in ("b", "c", "e")
@@ -305,7 +305,7 @@ def test_nix_refuses_to_delete_the_current_generation(tmp_path: Path) -> None:
     # What may change between the question and the deletion is the current generation.
     store = RealStore(tmp_path)
     path = store.closure("a")
-    store.run("spark-0", commands.set_profile(path))
+    store.run("spark-0", commands.make_current(path, "incoming"))
     store.run("spark-0", commands.delete_generations("1"))
     store.run("spark-0", commands.collect_garbage())
     assert store.there() == {"host-a", "layer-a"}

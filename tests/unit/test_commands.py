@@ -33,16 +33,17 @@ READ = (
     "for path; do for name in plan closure pins; do "
     'cat "$path/$name.json" 2>/dev/null; printf "\\0"; done; done'
 )
+CURRENT = 'nix-env --profile "$1" --set "$2" && sync -f "${1%/*}" && rm -f "$3/$4"'
 LINES = [
     (commands.hold("incoming", P), 2, f"sh -c '{HOLD}' hold /nix/var/nix/gcroots/sparkserve incoming {P}"),
-    (commands.release("incoming"), 2, "rm -f /nix/var/nix/gcroots/sparkserve/incoming"),
     (commands.sync("/nix/store"), 2, "sync -f /nix/store"),
     (commands.verify(P, "/q"), 1, "nix --extra-experimental-features nix-command "
      f"store verify --no-trust {P} /q"),
     (commands.unverified(P), 1, f"sh -c '{UNVERIFIED}' unverified {P} /run/sparkserve/verified"),
     (commands.note_verified(P, "/q"), 2, f"sh -c '{NOTE}' note /run/sparkserve/verified {P} /q"),
     (commands.restore(P), 2, f"sh -c '{RESTORE}' restore {P}"),
-    (commands.set_profile(P), 2, f"nix-env --profile /nix/var/nix/profiles/sparkserve --set {P}"),
+    (commands.make_current(P, "incoming"), 2, f"sh -c '{CURRENT}' current /nix/var/nix/profiles/sparkserve "
+     f"{P} /nix/var/nix/gcroots/sparkserve incoming"),
     (commands.delete_generations("3", "5"), 2,
      "nix-env --profile /nix/var/nix/profiles/sparkserve --delete-generations 3 5"),
     (commands.gc_roots(), 1, "nix-store --gc --print-roots"),
@@ -126,13 +127,11 @@ def test_a_shell_at_the_other_end_gets_the_same_words(word: str) -> None:
     assert out == f"{word}end"
 
 
-def test_hold_and_release_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hold_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "HOLDS", str(tmp_path / "roots"))
     for target in ("/nix/store/a", "/nix/store/b"):
         subprocess.run(commands.hold("incoming", target).argv, check=True)
         assert (tmp_path / "roots/incoming").readlink().name == target[-1]
-    subprocess.run(commands.release("incoming").argv, check=True)
-    assert list((tmp_path / "roots").iterdir()) == []
 
 
 def test_generations_lists_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ class Rival:
 @pytest.mark.parametrize(
     ("node", "last", "version"),
     [
-        ("spark-0", "--set", "a"),  # all have activated it, and none has it as its current generation
+        ("spark-0", "current", "a"),  # all have activated it, and none has it as its current generation
         ("spark-1", "end", "b"),  # the head has decided to keep it
     ],
 )

@@ -9,7 +9,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from sparkserve.errors import SparkserveError
-from sparkserve.output import console, phase, print_error, print_table
+from sparkserve.output import print_error
+from sparkserve.terminal import console, phase, print_table
 
 if TYPE_CHECKING:
     import pytest

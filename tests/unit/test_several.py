@@ -73,8 +73,8 @@ class World(Recorded):
             return Result(0, self.deployed[node].model_dump_json(by_alias=True))
         if command == commands.current():
             return Result(0, self.profile.get(node, ""))
-        if command.argv[:1] == ("nix-env",):
-            self.profile[node] = command.argv[-1]
+        if command.argv[3:4] == ("current",):
+            self.profile[node] = command.argv[5]
         if command.argv[:2] == ("systemctl", "show"):
             unit = f"ActiveState=active\nExecStart={{ path={self.profile.get(node)}/bin/sparkserve }}"
             return Result(0, "\n\n".join([unit] * len(command.argv[3:])))

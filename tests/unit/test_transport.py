@@ -153,15 +153,11 @@ def test_rollout_stops_all_then_workers_before_the_head() -> None:
     stops = {(node, commands.stop_units(rollout.RANK).line()) for node in NODES}
     assert asked[0] == ("spark-0", commands.ask_group("stop").line())
     assert set(asked[1:3]) == stops
-    generation = lines(commands.set_profile(str(PATH)), commands.sync("/nix"), commands.release("incoming"))
-    activated = lines(commands.activate(str(PATH)))
-    assert asked[3:11] == [
-        (node, line)
-        for change in (activated, generation)
-        for node in ("spark-1", "spark-0")
-        for line in change
-    ]
-    assert set(asked[11:]) == {
+    activated = commands.activate(str(PATH)).line()
+    assert asked[3:5] == [("spark-1", activated), ("spark-0", activated)]
+    generation = commands.make_current(str(PATH), "incoming").line()
+    assert set(asked[5:7]) == {("spark-0", generation), ("spark-1", generation)}
+    assert set(asked[7:]) == {
         ("spark-0", commands.start_units(rollout.RANK, rollout.FRONT).line()),
         ("spark-1", commands.start_units(rollout.RANK).line()),
     }
@@ -199,7 +195,7 @@ def test_a_node_that_needs_a_reboot_gets_one_and_is_verified_again(monkeypatch: 
         commands.activate(str(PATH)),
         commands.reboot(),
         commands.activate(str(PATH)),
-        commands.set_profile(str(PATH)),
+        commands.make_current(str(PATH), "incoming"),
     )
     assert commands.reboot().line() not in runner.of("spark-0")
 
@@ -213,7 +209,7 @@ def test_a_reboot_that_does_not_help_leaves_the_generation(
     with pytest.raises(SparkserveError, match=f"exit code {after}: without kho=off"):
         rollout.put_into_effect(runner, NODES)
     # The next `up` sees the old generation, and tries again.
-    assert commands.set_profile(str(PATH)).line() not in [line for _, line in runner.asked]
+    assert commands.make_current(str(PATH), "incoming").line() not in [line for _, line in runner.asked]
 
 
 def test_a_start_that_gives_up_says_why() -> None:

@@ -89,7 +89,7 @@ def command(
 
 def _show(found: Comparison) -> None:
     from sparkserve.bench import compare
-    from sparkserve.output import console, print_table
+    from sparkserve.terminal import console, print_table
 
     told = [row for row in found.rows if row.gates or row.verdict in ("better", "worse")]
     print_table(

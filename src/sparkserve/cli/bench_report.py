@@ -73,9 +73,10 @@ says how to read it."""
 @options.as_json
 def command(files: tuple[Path, ...], names: tuple[str, ...], output: Path | None, as_json: bool) -> None:
     """Make a report of results: tables with intervals, plots, and published tables beside them."""
-    from sparkserve import output as printer
     from sparkserve.bench import references, results
     from sparkserve.bench.report import build, markdown
+    from sparkserve.output import print_json, write_file
+    from sparkserve.terminal import console
 
     if output is not None and output.exists() and any(output.samefile(file) for file in files):
         raise click.BadParameter(f"{output} is a result that it would replace", param_hint=["--output"])
@@ -87,9 +88,9 @@ def command(files: tuple[Path, ...], names: tuple[str, ...], output: Path | None
     chosen = {name: references.load(name) for name in names}
     report = build.build([(file.stem, results.read(file)) for file in files], chosen)
     if output and write:
-        printer.write_file(output, write(report))
-        printer.console.print(f"wrote {output}")
+        write_file(output, write(report))
+        console.print(f"wrote {output}")
     if as_json:
-        printer.print_json(report.model_dump(mode="json", by_alias=True))
+        print_json(report.model_dump(mode="json", by_alias=True))
     elif not output:
         click.echo(markdown.markdown(report), nl=False)

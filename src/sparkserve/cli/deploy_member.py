@@ -63,13 +63,13 @@ def take(id: str, epoch: int, deployer: str, as_json: bool) -> None:
 @group.command(epilog="Example: sparkserve deploy member note 0123456789ab 1 activated")
 @_id
 @_epoch
-@click.argument("step")
+@click.argument("steps", nargs=-1, required=True)
 @options.as_json
-def note(id: str, epoch: int, step: str, as_json: bool) -> None:
-    """Write down STEP."""
+def note(id: str, epoch: int, steps: tuple[str, ...], as_json: bool) -> None:
+    """Write down STEPS."""
     from sparkserve.deploy.member import Member
 
-    _print(Member().note(id, epoch, step))
+    _print(Member().note(id, epoch, *steps))
 
 
 @group.command(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sparkserve.fleet import command
-from sparkserve.output import console, print_json, print_table
+from sparkserve.output import print_json
+from sparkserve.terminal import console, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -35,7 +35,8 @@ def command(fleet: str, apply_: bool, as_json: bool) -> None:
     """Delete generations that nobody goes back to, and what nothing refers to then."""
     from sparkserve import fleet as fleets
     from sparkserve.deploy import garbage
-    from sparkserve.output import console, print_json
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console
 
     gone = garbage.collect(fleet, apply=apply_, show=lambda found: None if as_json else _print(found))
     if as_json:
@@ -56,7 +57,7 @@ def _row(node: str, there: Garbage, *, applied: bool) -> dict[str, Any]:
 
 
 def _print(found: Mapping[str, Garbage]) -> None:
-    from sparkserve.output import print_table
+    from sparkserve.terminal import print_table
 
     print_table(
         ("node", "generations to delete", "store paths", "bytes"),

@@ -68,7 +68,7 @@ def _run(arguments: list[str]) -> int:
 
     from sparkserve.cli.group import cli
     from sparkserve.errors import SparkserveError
-    from sparkserve.output import console, print_error
+    from sparkserve.output import print_error
 
     try:
         code: Any = cli.main(args=arguments, prog_name="sparkserve", standalone_mode=False)
@@ -84,7 +84,7 @@ def _run(arguments: list[str]) -> int:
             error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort) as error:
-        console.print("Interrupted.")
+        sys.stderr.write("Interrupted.\n")
         raise (error.__cause__ if isinstance(error, click.Abort) else error) or KeyboardInterrupt from None
     except SystemExit as error:
         if error.code == 1:  # how click ends when a pipe breaks

@@ -16,7 +16,8 @@ from sparkserve.bench.report import figures
 from sparkserve.bench.settings import Settings
 from sparkserve.cli import measuring
 from sparkserve.errors import SparkserveError
-from sparkserve.output import console, print_json, print_table
+from sparkserve.output import print_json
+from sparkserve.terminal import console, print_table
 
 if TYPE_CHECKING:
     from pathlib import Path

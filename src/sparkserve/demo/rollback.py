@@ -15,7 +15,8 @@ from sparkserve.engine import chat
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, plans
 from sparkserve.local import fleets
-from sparkserve.output import console, phase, visible
+from sparkserve.output import visible
+from sparkserve.terminal import console, phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from sparkserve import checkout, given
 from sparkserve.deploy.plan import StorePath  # noqa: TC001 - pydantic needs them at run time
 from sparkserve.errors import SparkserveError
-from sparkserve.plan import Adapter, FleetName, GateName, Name  # noqa: TC001
+from sparkserve.names import FleetName, GateName, Name  # noqa: TC001
+from sparkserve.plan import Adapter  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -14,7 +14,7 @@ from sparkserve.deploy.history import History
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, plans
 from sparkserve.local import several, triangle
-from sparkserve.output import console, phase
+from sparkserve.terminal import console, phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,8 @@ def roll_back(fleet: str, target: str | None, *, apply: bool, show: Show) -> Dep
         to = way.to(fleet)
         with closing(to.connect(Safety.READS_HOSTS)) as runner, phase("Ask the nodes"):
             made = rollback.plan(runner, fleet, to.nodes, target)
-        found = _plans(to, fleet, {member.name: member.target for member in made.members})
+            targets = {member.name: member.target for member in made.members}
+            found = _plans(to, runner, fleet, targets)
         _adopt(to, found, dry=True)
         return _shown(to, "rollback", made, found, apply=apply, show=show)
 
@@ -71,13 +72,14 @@ def resume(fleet: str) -> list[Ended]:
     with history.changing(to.head.fleet.name):
         with closing(to.connect()) as runner:
             ended = resuming.resume(runner, to.nodes, members.deployer(), to.healthy)
-        for each in ended:
-            try:
-                History(history.of(each.plan.fleet)).resumed(each.plan, each.outcome)
-                _adopt(to, _plans(to, each.plan.fleet, _left(each)))
-            except (SparkserveError, OSError) as error:
-                # What happened on the nodes counts, and is still to be told.
-                console.print(f"Deployment {each.plan.id} has ended; this machine did not take note: {error}")
+            for each in ended:
+                id, name = each.plan.id, each.plan.fleet
+                try:
+                    History(history.of(name)).resumed(each.plan, each.outcome)
+                    _adopt(to, _plans(to, runner, name, _left(each)))
+                except (SparkserveError, OSError) as error:
+                    # What happened on the nodes counts, and is still to be told.
+                    console.print(f"Deployment {id} has ended; this machine did not take note: {error}")
         return ended
 
 
@@ -127,12 +129,11 @@ def _adopt(to: Way, known: Sequence[Plan], *, dry: bool = False) -> None:
         triangle.adopt(to.here, known, dry=dry)
 
 
-def _plans(to: Way, fleet: str, closures: Mapping[str, str]) -> list[Plan]:
+def _plans(to: Way, runner: Runner, fleet: str, closures: Mapping[str, str]) -> list[Plan]:
     """Those of host closures that this machine's own nodes have, by node."""
     if to.here is None:
         return []
-    with closing(to.connect(Safety.READS_HOSTS)) as runner:
-        return [_plan(runner, fleet, node, path) for node, path in closures.items()]
+    return [_plan(runner, fleet, node, path) for node, path in closures.items()]
 
 
 def _plan(runner: Runner, fleet: str, node: str, path: str) -> Plan:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from sparkserve import commands, nix
 from sparkserve.commands import Safety
 from sparkserve.deploy import baseline, effect, history, survey, way
-from sparkserve.output import phase
 from sparkserve.runner import check
+from sparkserve.terminal import phase
 from sparkserve.transport.deliver import parallel
 
 if TYPE_CHECKING:

@@ -62,9 +62,9 @@ class Lease:
             ),
         )  # fmt: skip
 
-    def note(self, node: str, step: str) -> None:
-        """Write down on the node that `step` is done, or about to be."""
-        self._each([node], lambda node: members.note(*self._of(node), step))
+    def note(self, node: str, *steps: str) -> None:
+        """Write down on the node that these are done, or about to be."""
+        self._each([node], lambda node: members.note(*self._of(node), *steps))
 
     def decide(self, node: str, outcome: Outcome) -> None:
         """Write down on the node how the deployment ends."""

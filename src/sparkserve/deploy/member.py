@@ -125,12 +125,14 @@ class Member:
             raise
         return fd
 
-    def note(self, id: str, epoch: int, step: str) -> State:
-        """Write down that `step` is about to be done, or is done; no harm when it is noted already."""
+    def note(self, id: str, epoch: int, *steps: str) -> State:
+        """Write down that these are about to be done, or are done; no harm when one is noted already."""
         with self._locked() as found:
-            if step in self._mine(state(found), id, epoch).steps:
-                return state(found)
-            return self._append(found, "noted", step=step)
+            known = self._mine(state(found), id, epoch).steps
+            for step in steps:
+                if step not in known:
+                    self._append(found, "noted", step=step)
+            return state(found)
 
     def decide(self, id: str, epoch: int, outcome: Outcome) -> State:
         """Write down how the deployment ends. Raises `DEPLOY.FENCED` when the other way was decided."""

@@ -49,9 +49,9 @@ def take(runner: Runner, node: str, program: str, now: Deployment, deployer: str
     return _call(runner, node, program, "take", now.id, str(now.epoch), deployer)
 
 
-def note(runner: Runner, node: str, program: str, now: Deployment, step: str) -> State:
-    """Write a step down on the node."""
-    return _call(runner, node, program, "note", now.id, str(now.epoch), step)
+def note(runner: Runner, node: str, program: str, now: Deployment, *steps: str) -> State:
+    """Write steps down on the node."""
+    return _call(runner, node, program, "note", now.id, str(now.epoch), *steps)
 
 
 def decide(runner: Runner, node: str, program: str, now: Deployment, outcome: Outcome) -> State:

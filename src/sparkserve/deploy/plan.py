@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from sparkserve.plan import FleetName, GateName, Name  # noqa: TC001 - pydantic needs them at run time
+from sparkserve.names import FleetName, GateName, Name  # noqa: TC001 - pydantic needs them at run time
 
 StorePath = Annotated[str, Field(pattern=r"^/[^\x00-\x20\x7f]+$")]
 

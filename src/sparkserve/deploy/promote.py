@@ -20,8 +20,9 @@ from sparkserve.engine.closure import Closure
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command
 from sparkserve.gates import files, subject
-from sparkserve.output import phase, write_file
+from sparkserve.output import write_file
 from sparkserve.runner import check
+from sparkserve.terminal import phase
 from sparkserve.transport.deliver import parallel
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from sparkserve import commands
 from sparkserve.deploy.lease import CHANGE, SERVED, SETTLED, Lease, looks
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command
-from sparkserve.output import phase
 from sparkserve.runner import check
+from sparkserve.terminal import phase
 from sparkserve.transport import deliver, rollout
 
 if TYPE_CHECKING:

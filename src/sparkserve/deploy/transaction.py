@@ -19,7 +19,7 @@ from sparkserve.deploy.resume import End, settle
 from sparkserve.deploy.survey import descriptions
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command
-from sparkserve.output import console, phase
+from sparkserve.terminal import console, phase
 from sparkserve.transport import deliver, rollout
 
 if TYPE_CHECKING:
@@ -80,9 +80,8 @@ def _forward(way: Way, lease: Lease, targets: dict[str, Path], history: History)
     if None in lacking.values():
         history.note("stop")
         status = rollout.status(lease.runner, head)
-        if status is not None and status.wanted:
-            lease.note(head, SERVED)
-        lease.note(head, CHANGE)
+        served = [SERVED] if status is not None and status.wanted else []
+        lease.note(head, *served, CHANGE)
         with phase("Drain and stop the group"):
             rollout.stop(lease.doing("stop"), targets)
         history.note("activate")

@@ -21,7 +21,7 @@ from sparkserve.front.health import Health
 from sparkserve.front.keys import Keys
 from sparkserve.front.model import Model
 from sparkserve.front.upstream import Pool
-from sparkserve.output import console
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable

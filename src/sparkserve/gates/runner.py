@@ -16,7 +16,7 @@ from sparkserve.gates import compare, files, registry
 from sparkserve.gates.contract import LOOK_S, CannotRunError, Context, Outcome
 from sparkserve.gates.evidence import Evidence
 from sparkserve.metrics import scrape
-from sparkserve.output import console
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

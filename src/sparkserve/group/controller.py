@@ -20,7 +20,7 @@ from sparkserve.group.boot import Boot, Over
 from sparkserve.group.launch import LOOPBACK, meeting_port, parts
 from sparkserve.group.members import Members
 from sparkserve.group.report import FrontWatch, status
-from sparkserve.output import console
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,6 @@ TICK_S = 0.25
 PREFLIGHT_S = 10.0
 RETRY_S = 3.0  # from one boot's end to the next's begin
 DRAIN_S = 30.0  # for the requests in flight
-EXIT_S = 15.0  # for SGLang to end by itself; it takes 5 to 12 s on two cores
 STOP_S = 12.0  # for the ranks to say that nothing is left
 CAUSE_S = 2 * protocol.BEAT_S  # until every rank has told of what it lost, or of itself
 HANG = 3  # times lost_s without a token until a boot ends; after once, clients are refused
@@ -125,7 +124,6 @@ class Controller:
         token = secrets.token_hex(32)
         name = f"{number}-{token[:8]}"
         over = Over("the head's supervisor is stopped")
-        drain_s = 0.0
         try:
             self._say("starting", "preflight", name)
             await self._preflight(number, token, port)
@@ -145,7 +143,6 @@ class Controller:
         except Over as ended:
             over = await self._cause(ended)
             if not self.memory.wanted:
-                drain_s = EXIT_S if self.state.state == "up" else 0.0
                 await self._drain(name)
         finally:
             console.print(f"Boot {number} ends: {over.reason}\n{over.log}".strip(), markup=False)
@@ -156,7 +153,7 @@ class Controller:
                 reason = f"{over.reason} (it would fail again)"
                 self._remember(self.memory.model_copy(update={"wanted": False, "reason": reason}))
             self._say("down", self.memory.reason or over.reason)
-            await asyncio.shield(self._stop(number, drain_s))
+            await asyncio.shield(self._stop(number))
             self.boot = None
             self._not_before = time.monotonic() + RETRY_S
 
@@ -273,11 +270,11 @@ class Controller:
             while self._front.in_flight(name) and time.monotonic() < deadline:
                 await asyncio.sleep(TICK_S)
 
-    async def _stop(self, number: int, drain_s: float) -> None:
+    async def _stop(self, number: int) -> None:
         """End what runs on all ranks; let go of those that do not say that they did."""
         waiting = set(self.members.present)
-        await self.members.send(waiting, protocol.Stop(number=number, drain_s=drain_s))
-        deadline = time.monotonic() + drain_s + STOP_S
+        await self.members.send(waiting, protocol.Stop(number=number))
+        deadline = time.monotonic() + STOP_S
         while waiting and time.monotonic() < deadline:
             with suppress(TimeoutError):
                 async with asyncio.timeout(TICK_S):

@@ -106,11 +106,6 @@ class RankEngine:
         how = namespace.how(self.monitor.poll() if code is None else code)
         return f"its engine {how}"
 
-    def terminate(self) -> None:
-        """Ask it to finish. SGLang's other ranks finish when the head tells them to."""
-        if self.launcher is not None:
-            self.launcher.send(signal.SIGTERM)
-
     def kill(self) -> bool:
         """End everything in its namespace now. False when something stays."""
         for process in (self.init, procfs.find(self.monitor.pid)):

@@ -12,7 +12,7 @@ from sparkserve.group import protocol
 from sparkserve.group.channel import Channel
 from sparkserve.group.identity import difference, identity
 from sparkserve.group.launch import parts
-from sparkserve.output import console
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -105,11 +105,10 @@ class Ended(_Message):
 
 
 class Stop(_Message):
-    """End the engine: gently for up to `drain_s`, then at once."""
+    """End the engine at once: the front has drained it, and asking SGLang to end takes it 2 to 12 s more."""
 
     type: Literal["stop"] = "stop"
     number: int
-    drain_s: float
 
 
 class Stopped(_Message):

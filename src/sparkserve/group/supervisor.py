@@ -22,7 +22,7 @@ from sparkserve.group.launch import LOOPBACK, parts
 from sparkserve.group.links import Carriers
 from sparkserve.group.phases import NAMES, READY
 from sparkserve.guard.engine import EngineGuard
-from sparkserve.output import console
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -225,14 +225,7 @@ class Supervisor:
         return True
 
     async def _stop(self, channel: Channel, order: protocol.Stop) -> None:
-        engine = self._engine
-        deadline = time.monotonic() + order.drain_s
-        if engine is not None and order.drain_s > 0:
-            engine.terminate()
-            while engine.ended() is None and time.monotonic() < deadline:
-                await asyncio.sleep(LOOK_S)
-        if self._engine is engine:
-            self._kill("told to stop")
+        self._kill("told to stop")
         await channel.send(protocol.Stopped(number=order.number))
 
     def _kill(self, why: str) -> None:

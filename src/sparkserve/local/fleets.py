@@ -12,7 +12,7 @@ from sparkserve import checkout, disk
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, plans
 from sparkserve.local import lock
-from sparkserve.output import phase
+from sparkserve.terminal import phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from sparkserve.errors import SparkserveError
-from sparkserve.output import console
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence

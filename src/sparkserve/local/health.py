@@ -6,7 +6,7 @@ import time
 from typing import NamedTuple
 
 from sparkserve.errors import SparkserveError
-from sparkserve.output import phase
+from sparkserve.terminal import phase
 
 ANSWER_S = 5.0
 LOOK_S = 0.2

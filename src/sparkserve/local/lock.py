@@ -7,7 +7,7 @@ import os
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from sparkserve.output import console
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

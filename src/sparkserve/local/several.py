@@ -19,8 +19,8 @@ from sparkserve.interrupts import uninterrupted
 from sparkserve.local import group_logs, group_rows, health, lock, namespaces, power, triangle
 from sparkserve.local.fleets import Serving, Up
 from sparkserve.local.group_rows import Missing
-from sparkserve.output import console, phase
 from sparkserve.runner import SSH
+from sparkserve.terminal import console, phase
 from sparkserve.transport import deliver, rollout
 from sparkserve.transport.addressed import addressed
 

@@ -17,8 +17,8 @@ from sparkserve.fleet import command, names, plans
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import lock, namespaces, port
 from sparkserve.local.fleets import Serving, Up
-from sparkserve.output import console, phase
 from sparkserve.plan import load as load_plan
+from sparkserve.terminal import console, phase
 
 if TYPE_CHECKING:
     from collections.abc import Generator

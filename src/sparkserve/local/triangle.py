@@ -178,8 +178,8 @@ def status(fleet: str) -> Status:
 
 def _image(mine: Names) -> tuple[Path, Tools]:
     """The nodes' base root and the machine's tools, built, and kept while the fleet's folder is there."""
-    from sparkserve.output import phase
     from sparkserve.pins import fetch
+    from sparkserve.terminal import phase
 
     fetch.fetch(["stage0", "base", "tools", "node"], [], None)
     with phase("Build the nodes' root") as detail:

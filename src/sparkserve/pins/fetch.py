@@ -11,9 +11,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 from sparkserve import disk
 from sparkserve.errors import SparkserveError
-from sparkserve.output import console
 from sparkserve.pins import apt, model, pip, processes, store, workspace
 from sparkserve.pins.model import Pin, clean_name
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

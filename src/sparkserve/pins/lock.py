@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve.errors import SparkserveError
-from sparkserve.output import phase
 from sparkserve.pins import apt, model, pip, profile, resolver, store, tree, wheels, workspace
 from sparkserve.pins.model import Pin, PinList
+from sparkserve.terminal import phase
 
 if TYPE_CHECKING:
     import datetime

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from sparkserve import checkout, disk
 from sparkserve.errors import SparkserveError, not_root
-from sparkserve.output import console
 from sparkserve.pins import processes, store, tree
 from sparkserve.pins.model import Pin, clean_name
+from sparkserve.terminal import console
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

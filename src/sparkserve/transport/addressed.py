@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from sparkserve import checkout, nix
 from sparkserve.errors import SparkserveError
-from sparkserve.output import phase
 from sparkserve.pins import store
+from sparkserve.terminal import phase
 from sparkserve.transport.rewrite import name_of, rewrite
 
 if TYPE_CHECKING:

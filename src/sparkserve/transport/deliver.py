@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from sparkserve import commands
 from sparkserve.errors import SparkserveError
-from sparkserve.output import console, phase
 from sparkserve.runner import check, failed
+from sparkserve.terminal import console, phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -74,9 +74,7 @@ def parallel(runner: Runner, nodes: Mapping[str, object], work: Callable[[str], 
 
 def switch(runner: Runner, node: str, path: Path) -> None:
     """Make `path` the current generation of `node`'s profile. Raises as `run` of the runner."""
-    check(runner, node, commands.set_profile(str(path)))
-    check(runner, node, commands.sync("/nix"))
-    check(runner, node, commands.release(HOLD))
+    check(runner, node, commands.make_current(str(path), HOLD))
 
 
 def generations(runner: Runner, node: str) -> list[Generation]:

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from sparkserve import commands
 from sparkserve.errors import EXIT_CODES, SparkserveError
 from sparkserve.group.protocol import Status
-from sparkserve.output import phase
 from sparkserve.runner import check, failed
+from sparkserve.terminal import phase
 from sparkserve.transport.deliver import parallel, switch
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RANK = "sparkserve-rank.service"
 FRONT = "sparkserve-front.service"
 REBOOT_S = 300.0  # a Spark takes one to three minutes, with its firmware
-STOP_S = 90.0  # requests in flight get 30 s, SGLang 15 s to end
+STOP_S = 60.0  # requests in flight get 30 s, the ranks 12 s to say that nothing is left
 LOOK_S = 10.0  # a word at least so often while a boot goes on
 HINDERED_S = 60.0  # a supervisor connects in 5 s, on busy cores in 20
 
@@ -49,8 +49,7 @@ def put_into_effect(runner: Runner, closures: Mapping[str, Path]) -> bool:
             stop(runner, closures)
             activate_all(runner, closures, detail)
             # Only now: what differs from its plan is activated again by the next `up`.
-            for node in workers_first(closures):
-                switch(runner, node, closures[node])
+            parallel(runner, closures, lambda node: switch(runner, node, closures[node]))
             start_units(runner, units(closures))
         else:
             start_units(runner, {node: found for node, found in missing.items() if found})
@@ -82,11 +81,16 @@ def lacking(runner: Runner, closures: Mapping[str, Path]) -> dict[str, list[str]
 
 def activate_all(runner: Runner, closures: Mapping[str, Path], say: Callable[[str], None]) -> None:
     """Activate each node's closure, workers first, with the group stopped; reboot those that need it."""
-    unready = {}
-    for node in workers_first(closures):
-        say(node)
+    unready: dict[str, Path] = {}
+
+    def work(node: str) -> None:
         if not _activate(runner, node, closures[node]):
             unready[node] = closures[node]
+
+    head, *workers = closures
+    for nodes in (workers, [head]):
+        say(", ".join(nodes))
+        parallel(runner, dict.fromkeys(nodes), work)
     if unready:
         say(f"rebooting {', '.join(unready)}")
         parallel(runner, unready, lambda node: _reboot(runner, node, unready[node]))

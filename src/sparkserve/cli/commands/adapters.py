@@ -33,7 +33,8 @@ def command() -> None:
 def list_(as_json: bool) -> None:
     """List the adapters."""
     from sparkserve.adapters import registry
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     known = registry.declarations()
     if as_json:
@@ -85,7 +86,8 @@ def verify(context: click.Context, fleet: str, update: bool, as_json: bool) -> N
     """Resolve every target in the pinned SGLang and compare its source."""
     from sparkserve import checkout
     from sparkserve.engine import qualify
-    from sparkserve.output import console, phase, print_error, print_json, print_table
+    from sparkserve.output import print_error, print_json
+    from sparkserve.terminal import console, phase, print_table
 
     closure = _closure(fleet)
     with phase("Look at SGLang in the engine's root"):
@@ -114,8 +116,8 @@ def _closure(fleet: str) -> Any:
     from sparkserve import checkout, nix
     from sparkserve.engine import closure
     from sparkserve.fleet import plans
-    from sparkserve.output import phase
     from sparkserve.pins import fetch
+    from sparkserve.terminal import phase
 
     with phase("Evaluate the plan"):
         plan = plans.load(fleet)[0]

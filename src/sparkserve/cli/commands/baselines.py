@@ -46,7 +46,8 @@ manifests/baselines that is no baseline.""",
 def list_(as_json: bool) -> None:
     """List the baselines of all fleets, oldest first."""
     from sparkserve.deploy import baseline
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     found = baseline.known()
     if as_json:
@@ -77,7 +78,7 @@ def show(name: str, as_json: bool) -> None:
 
 
 def _print(found: Baseline) -> None:
-    from sparkserve.output import console, print_table
+    from sparkserve.terminal import console, print_table
 
     after = f", after {found.previous}" if found.previous else ""
     console.print(f"{found.name} of {found.fleet}, promoted at {found.promoted_at}{after}: {found.why}")

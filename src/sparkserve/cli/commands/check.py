@@ -44,7 +44,8 @@ The last line is always `N passed, N failed`. Logs are in .sparkserve/check/."""
 @options.as_json
 def command(only: Sequence[str], slow: bool, listing: bool, as_json: bool) -> int:
     """Prove that this checkout works on this machine; exit 60 when something does not."""
-    from sparkserve import checks, output
+    from sparkserve import checks
+    from sparkserve.output import print_json
 
     suites = checks.load()
     if listing:
@@ -58,7 +59,7 @@ def command(only: Sequence[str], slow: bool, listing: bool, as_json: bool) -> in
     failures = [(each["suite"], text) for each in results for text in each["failures"]]
     if as_json:
         document = {"schema": "sparkserve.check/1", "passed": passed, "failed": len(failures)}
-        output.print_json({**document, "suites": results})
+        print_json({**document, "suites": results})
     else:
         for name, text in failures:
             click.echo(f"\nFAILED {name}: {text}")
@@ -67,16 +68,17 @@ def command(only: Sequence[str], slow: bool, listing: bool, as_json: bool) -> in
 
 
 def _list(suites: dict[str, Suite], as_json: bool) -> None:
-    from sparkserve import output
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     if as_json:
         rows = [
             {"suite": name, "title": suite.title, "cost_s": suite.cost_s, "slow": suite.slow}
             for name, suite in suites.items()
         ]
-        output.print_json(rows)
+        print_json(rows)
         return
-    output.print_table(
+    print_table(
         ("Suite", "Cost", "Proves"),
         [(name, f"{s.cost_s} s{' (slow)' if s.slow else ''}", s.title) for name, s in suites.items()],
     )
@@ -103,12 +105,12 @@ def _result(name: str, suite: Suite, *, quiet: bool) -> dict[str, Any]:
 
     from rich.text import Text
 
-    from sparkserve import output
+    from sparkserve.terminal import console
 
     start = time.monotonic()
-    if not output.console.is_terminal:
-        output.console.print(f"{name}: {suite.title} (about {suite.cost_s} s)")
-    with output.console.status(name) as status:
+    if not console.is_terminal:
+        console.print(f"{name}: {suite.title} (about {suite.cost_s} s)")
+    with console.status(name) as status:
         # Text: rich reads the brackets in a test's name as markup.
         outcome = _guarded(suite, lambda text: status.update(Text(f"{name} · {text}")))
     seconds = time.monotonic() - start

@@ -58,7 +58,8 @@ def rollback(fleet: str, faults: Sequence[str], as_json: bool) -> None:
     from sparkserve.demo import rollback as demo
     from sparkserve.errors import SparkserveError
     from sparkserve.fleet import command as words
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     shown = demo.run(fleet, faults or FAULTS)
     if as_json:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkserve.cli import deploy_member, deployed, options
+from sparkserve.cli import deploy_member, options
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,6 +51,7 @@ def command(
         return
     if resume_ and apply_:
         raise click.UsageError("either --apply or --resume")
+    from sparkserve.cli import deployed
     from sparkserve.deploy import deployer
     from sparkserve.errors import EXIT_CODES
 

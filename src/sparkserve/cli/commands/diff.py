@@ -57,7 +57,8 @@ closures also by the bytes of the engine's root. Exit code: 0, whatever differs.
 def command(a: str, b: str, fleet: str, node: str | None, stat: bool, tree: bool, as_json: bool) -> None:
     """Say what changes from A to B: pins, plan, modules, adapters."""
     from sparkserve.drift import compare, resolve, revisions, told
-    from sparkserve.output import console, print_json, print_table, print_tree
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console, print_table, print_tree
 
     if stat + tree + as_json > 1:
         raise click.UsageError("one of --stat, --tree and --json")

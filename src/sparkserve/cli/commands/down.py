@@ -18,7 +18,7 @@ Running requests get up to 30 s to finish. It also cleans up after an engine tha
 def command(fleet: str) -> None:
     """Stop the fleet; nothing is left running. Exit 0 also when nothing ran."""
     from sparkserve.local import fleets
-    from sparkserve.output import console
+    from sparkserve.terminal import console
 
     if not fleets.take_down(fleet):
         console.print(f"{fleet} does not run.")

@@ -57,7 +57,8 @@ def plan(fleet: str, as_json: bool, output: Path | None) -> None:
     """Print interfaces, addresses, RDMA devices, rank order and the environment of collectives."""
     from sparkserve.fabric import cabling, draw
     from sparkserve.fleet import plans
-    from sparkserve.output import console, print_json, print_table, write_file
+    from sparkserve.output import print_json, write_file
+    from sparkserve.terminal import console, print_table
 
     loaded = plans.load(fleet)
     if output is not None:
@@ -116,7 +117,8 @@ def check(context: click.Context, fleet: str, node: str | None, file: Path | Non
     """Compare interfaces, addresses, MTU, RDMA devices and the way to every peer with the plan."""
     from sparkserve.errors import EXIT_CODES
     from sparkserve.fabric import check as checks
-    from sparkserve.output import console, print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console, print_table
 
     if file is None and _on_nodes(fleet):
         from sparkserve.fabric import nodes

@@ -35,7 +35,7 @@ def command() -> None:
 def new(name: str) -> None:
     """Write hosts/NAME/fleet.nix and let git know it."""
     from sparkserve.fleet.new import create
-    from sparkserve.output import console
+    from sparkserve.terminal import console
 
     create(name)
     console.print(f"hosts/{name}/fleet.nix is yours to edit; then: ./sparkserve fleet show {name}")
@@ -46,7 +46,8 @@ def new(name: str) -> None:
 def list_(as_json: bool) -> None:
     """List the fleets."""
     from sparkserve.fleet import names
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     fleets = {name: not names.untracked(name) for name in names.known()}
     if as_json:
@@ -61,7 +62,8 @@ def list_(as_json: bool) -> None:
 def show(name: str, as_json: bool) -> None:
     """Show nodes, endpoint and engine of a fleet."""
     from sparkserve.fleet import plans
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     loaded = plans.load(name)
     head = loaded[0]
@@ -123,7 +125,8 @@ def draw(name: str, output: Path, digests: bool) -> None:
     """Draw a fleet and the closure that its nodes run, as SVG."""
     from sparkserve.fleet import draw as drawing
     from sparkserve.fleet.picture import collect
-    from sparkserve.output import console, write_file
+    from sparkserve.output import write_file
+    from sparkserve.terminal import console
 
     picture = collect(name, digests=digests)
     if str(output) == "-":

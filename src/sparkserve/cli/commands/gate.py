@@ -87,7 +87,8 @@ def run(
     import secrets
 
     from sparkserve.gates import files, runner
-    from sparkserve.output import console, print_json
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console
 
     for name in names:
         if name not in _names():
@@ -139,7 +140,8 @@ def compare(context: click.Context, old: Path, new: Path, as_json: bool) -> None
     """Show what changed between two evidence files of one gate."""
     from sparkserve.gates import compare as comparing
     from sparkserve.gates import files
-    from sparkserve.output import console, print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console, print_table
 
     found = comparing.two(files.read(old), files.read(new))
     if as_json:
@@ -170,7 +172,8 @@ def list_(fleet: str, as_json: bool) -> None:
     """Show the gates, and which of them the files of a fleet declare."""
     from sparkserve.fleet import plans
     from sparkserve.gates import registry
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     declared = plans.load(fleet)[0].gates
     rows: list[dict[str, Any]] = []

@@ -27,7 +27,8 @@ def command(context: click.Context, fleet: str, as_json: bool) -> None:
     if context.invoked_subcommand is not None:
         return
     from sparkserve.deploy import baseline, deployer, standing
-    from sparkserve.output import console, print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console, print_table
 
     baselines = baseline.known()
     found = deployer.generations(fleet)

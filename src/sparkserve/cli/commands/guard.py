@@ -47,7 +47,7 @@ def explain(fleet: str, as_json: bool) -> None:
 
 
 def _tell(nodes: str, guard: Guard | None) -> None:
-    from sparkserve.output import console, print_table
+    from sparkserve.terminal import console, print_table
 
     if guard is None:
         console.print(f"No memory guard on {nodes}: guard.enable is false, or it is a single node.")
@@ -74,7 +74,8 @@ def _promise(guard: Guard) -> str:
 def show(as_json: bool) -> None:
     """Print what the guard of this host saw. Exit code 64 when none watches."""
     from sparkserve.guard import state
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     found = state.read()
     if as_json:

@@ -48,7 +48,8 @@ def prepare(apply_: bool, node: str | None, as_json: bool) -> None:
     """Say what this machine needs before a closure can be copied to it: Nix, PATH, folders, space."""
     from sparkserve.host import prepare as preparing
     from sparkserve.host.system import System
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     system = System()
     if apply_:
@@ -82,7 +83,8 @@ def status(as_json: bool) -> None:
     """Show the generation in effect here, and what is not as its plan says."""
     from sparkserve.host import status as looking
     from sparkserve.host.system import System
-    from sparkserve.output import print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import print_table
 
     found = looking.status(System())
     if as_json:
@@ -131,7 +133,7 @@ def _bring(closure: Path | None, *, replace: bool, dry_run: bool, as_json: bool)
 
 
 def _say(step: Step) -> None:
-    from sparkserve.output import console
+    from sparkserve.terminal import console
 
     console.print(f"{'✓' if step.done else '✗'} {step.name}: {step.found}")
 

@@ -91,7 +91,8 @@ def explain(
     from sparkserve.fleet import names, plans
     from sparkserve.memory import draw
     from sparkserve.memory import explain as explained
-    from sparkserve.output import print_json, print_table, write_file
+    from sparkserve.output import print_json, write_file
+    from sparkserve.terminal import print_table
 
     found = plans.load(name, dict(settings))
     chosen = [plan for plan in found if node in (None, plan.node.name)]

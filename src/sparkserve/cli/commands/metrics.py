@@ -47,7 +47,8 @@ def show(context: click.Context, fleet: str, node: str | None, as_json: bool) ->
     from sparkserve.errors import EXIT_CODES
     from sparkserve.fleet import plans
     from sparkserve.metrics.fleet import ask
-    from sparkserve.output import console, print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console, print_table
 
     told = ask(_of(plans.load(fleet), node, fleet))
     if as_json:

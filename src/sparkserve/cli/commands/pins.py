@@ -62,9 +62,10 @@ def lock(
     """Resolve profiles (default: all) into nix/pins/*.json and show what changed."""
     import datetime
 
-    from sparkserve.output import console, print_json
+    from sparkserve.output import print_json
     from sparkserve.pins import lock as locking
     from sparkserve.pins import profile
+    from sparkserve.terminal import console
 
     today = datetime.datetime.now(datetime.UTC).date()
     changes = locking.lock(profiles or profile.names(), given, mirror, dry_run=dry_run, today=today)
@@ -88,15 +89,16 @@ def lock(
 @options.as_json
 def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_json: bool) -> None:
     """Download what the Nix store lacks of the pins (default: all profiles)."""
-    from sparkserve import output
+    from sparkserve.output import print_json
     from sparkserve.pins import fetch as fetching
     from sparkserve.pins import model
+    from sparkserve.terminal import console
 
     got = fetching.fetch(profiles or model.known(), given, mirror)
     if as_json:
-        output.print_json({"fetched_bytes": got})
+        print_json({"fetched_bytes": got})
     else:
-        output.console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.")
+        console.print(f"All pins are in the store; {got / 1e6:.1f} MB fetched.")
 
 
 @command.command(epilog="Examples:  ./sparkserve pins check   ./sparkserve pins check base tools --json")
@@ -104,16 +106,17 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_
 @options.as_json
 def check(profiles: Sequence[str], as_json: bool) -> None:
     """Prove that every pin is in the store with the right bytes (else exit 20: missing, 21: damaged)."""
-    from sparkserve import output
+    from sparkserve.output import print_json
     from sparkserve.pins import check as checking
     from sparkserve.pins import model
+    from sparkserve.terminal import console, phase
 
-    with output.phase("Check pins"):
+    with phase("Check pins"):
         count = checking.check(profiles or model.known())
     if as_json:
-        output.print_json({"pins": count, "ok": True})
+        print_json({"pins": count, "ok": True})
     else:
-        output.console.print(f"{count} pins are present and right.")
+        console.print(f"{count} pins are present and right.")
 
 
 @command.command(
@@ -123,13 +126,14 @@ def check(profiles: Sequence[str], as_json: bool) -> None:
 @options.as_json
 def list_(profiles: Sequence[str], as_json: bool) -> None:
     """Show the pins of profiles (default: all), with totals."""
-    from sparkserve import output
+    from sparkserve.output import print_json
     from sparkserve.pins import model
+    from sparkserve.terminal import print_table
 
     lists = [model.load(name) for name in profiles or model.known()]
     if as_json:
         dumped = [each.model_dump(by_alias=True, mode="json", exclude_none=True) for each in lists]
-        output.print_json(dumped)
+        print_json(dumped)
         return
     rows = [
         (each.profile, pin.kind, pin.name, pin.version, f"{pin.size:,}", pin.sha256[:12])
@@ -147,7 +151,7 @@ def list_(profiles: Sequence[str], as_json: bool) -> None:
         )
         for each in lists
     ]
-    output.print_table(("Profile", "Kind", "Name", "Version", "Bytes", "sha256"), [*rows, *totals])
+    print_table(("Profile", "Kind", "Name", "Version", "Bytes", "sha256"), [*rows, *totals])
 
 
 def _size(pins: Sequence[Any]) -> int:

@@ -46,7 +46,8 @@ def command(
 ) -> None:
     """Make what all nodes run the newest baseline NAME, with what proves it."""
     from sparkserve.deploy import promote
-    from sparkserve.output import console, print_json
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console
 
     if not why.strip():
         raise click.BadParameter("a reason in words", param_hint="--why")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from sparkserve.cli import deployed, options
+from sparkserve.cli import options
 
 
 @click.command(
@@ -33,6 +33,7 @@ Exit code: as of deploy; 99 when there is nothing to go back to.""",
 @options.as_json
 def command(fleet: str, to: str | None, apply_: bool, as_json: bool) -> None:
     """Return all nodes to an earlier generation that was kept."""
+    from sparkserve.cli import deployed
     from sparkserve.deploy import baseline, deployer
 
     target = None if to is None else baseline.closure(to, fleet)

@@ -29,7 +29,8 @@ def command(fleet: str, api_key_file: Path | None, as_json: bool) -> None:
     """Ask one question at temperature 0, streaming and not; the answers must be right and equal."""
     from sparkserve.engine import smoke
     from sparkserve.local import fleets
-    from sparkserve.output import console, phase, print_json
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console, phase
 
     _, serving = fleets.ready(fleet)
     with phase(f"Ask {serving.model}: {smoke.QUESTION}"):

@@ -36,7 +36,8 @@ def command(context: click.Context, fleet: str, as_json: bool) -> None:
     """Show each node: state, process, memory, last canary."""
     from sparkserve.errors import EXIT_CODES
     from sparkserve.local import fleets
-    from sparkserve.output import console, print_json, print_table
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console, print_table
 
     nodes = fleets.find(fleet).report()
     if as_json:

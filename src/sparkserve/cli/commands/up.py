@@ -26,7 +26,8 @@ def command(fleet: str, as_json: bool) -> None:
     import json
 
     from sparkserve.local import fleets
-    from sparkserve.output import console, print_json
+    from sparkserve.output import print_json
+    from sparkserve.terminal import console
 
     done = fleets.bring_up(fleet)
     if as_json:

@@ -40,7 +40,8 @@ def command(context: click.Context, fleet: str, live: bool, deep: bool, here: bo
     """Compare every node with its closure, and the nodes with each other."""
     from sparkserve.drift import fleet as drifts
     from sparkserve.errors import EXIT_CODES
-    from sparkserve.output import phase, print_json
+    from sparkserve.output import print_json
+    from sparkserve.terminal import phase
 
     if here and context.get_parameter_source("fleet") is click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError("either --fleet or --here")
@@ -55,7 +56,7 @@ def command(context: click.Context, fleet: str, live: bool, deep: bool, here: bo
 
 
 def _print(found: Drift) -> None:
-    from sparkserve.output import console, print_table
+    from sparkserve.terminal import console, print_table
 
     rows = [(node, each.part, each.what, each.expected, each.found) for node, each in found.rows]
     if rows:
