@@ -32,7 +32,7 @@ let
   rank = unit "supervisor, rank ${toString config.node.rank} of ${config.fleet.name}" guarded {
     ExecStart = "@out@/bin/sparkserve rank run @out@";
     # Also after a kill -9: nobody may go on reading that the group is up.
-    ExecStopPost = "@out@/bin/sparkserve rank gone @out@";
+    ExecStopPost = "@out@/bin/sparkserve rank gone";
     # A rank that died comes back with its group, by `up`. One that only hung, as its whole node may, is killed with
     # its engine, and is there again: 20 s, as freeing an engine's memory may stop it for 10.
     WatchdogSec = "20";

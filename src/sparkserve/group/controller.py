@@ -13,7 +13,6 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sparkserve.engine import chat
 from sparkserve.front import state as files
 from sparkserve.group import memory, phases, protocol
 from sparkserve.group.boot import Boot, Over
@@ -204,6 +203,8 @@ class Controller:
 
     async def _answers(self) -> None:
         """Wait for one right answer of the whole group. Raises `Over` after its time."""
+        from sparkserve.engine import chat  # as the supervisors do
+
         seconds = TOKEN_SHARE * self.plan.serving.ready_timeout_s
         self._say("starting", "first token", self.state.boot)
         endpoint = f"http://{LOOPBACK}:{self._group.engine_port}"

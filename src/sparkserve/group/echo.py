@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from sparkserve.plan import Link, Peer
 
@@ -26,27 +26,39 @@ async def probe(links: Sequence[Link], port: int, token: str, seconds: float) ->
     """What is wrong with `links`, a sentence each. Takes `seconds` at most.
 
     Listens on `port` of every link address and calls the peers there. They begin a moment earlier or later,
-    so refused calls are repeated, and a rank goes on listening for a while after its own calls went well.
+    so refused calls are repeated, and a rank goes on listening until its peers have been answered too, but
+    not for long: one that has found something wrong may never call.
     """
+    waiting = {str(peer.address) for link in links for peer in link.peers}
+    answered = asyncio.Event()
+
+    def answers(address: str) -> None:
+        waiting.discard(address)
+        if not waiting:
+            answered.set()
+
     async with AsyncExitStack() as stack:
         problems = []
         for link in links:
             try:
-                await stack.enter_async_context(_listening(link, port, token))
+                await stack.enter_async_context(_listening(link, port, token, answers))
             except OSError as error:
                 problems.append(f"{link.interface} cannot listen on {link.address}:{port}: {error.strerror}")
         if problems:
             return problems
         calls = (_call(link, peer, port, token, seconds) for link in links for peer in link.peers)
         found = [problem for problem in await asyncio.gather(*calls) if problem]
-        if not found:
-            await asyncio.sleep(min(1.0, seconds / 10))
+        if not found and waiting:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(answered.wait(), min(1.0, seconds / 10))
         return found
 
 
 @asynccontextmanager
-async def _listening(link: Link, port: int, token: str) -> AsyncIterator[None]:
-    """Echo what callers with the right token send."""
+async def _listening(
+    link: Link, port: int, token: str, answered: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Echo what callers with the right token send, and tell their addresses to `answered`."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
@@ -54,6 +66,10 @@ async def _listening(link: Link, port: int, token: str) -> AsyncIterator[None]:
                 if await reader.readexactly(32) == _secret(token):
                     writer.write(await reader.readexactly(PAYLOAD_BYTES))
                     await writer.drain()
+                    # Not earlier: what is still in our buffer ends with the listening.
+                    with suppress(OSError):
+                        await reader.read()
+                    answered(writer.get_extra_info("peername")[0])
         writer.close()
 
     server = await asyncio.start_server(answer, sock=_bound(link, port))

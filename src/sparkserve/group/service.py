@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from sparkserve import notify
 from sparkserve import plan as plans
 from sparkserve.engine import closure as closures
-from sparkserve.front import state as files
 from sparkserve.group import run_files
 from sparkserve.group.controller import Controller
 from sparkserve.group.supervisor import Supervisor
@@ -57,12 +56,3 @@ async def _until_stopped(parts: list) -> None:  # type: ignore[type-arg]
     for result in results:
         if isinstance(result, Exception):
             raise result
-
-
-def gone(path: Path) -> None:
-    """After the supervisor's end, however it ended: what it said last must not be taken for the truth."""
-    plan = plans.load(path / "plan.json")
-    run_files.RANK.unlink(missing_ok=True)
-    if plan.node.rank == 0 and run_files.RUN.is_dir():
-        reason = "the head's supervisor is not running"
-        files.write(run_files.RUN / "group.json", files.Group(state="down", reason=reason))

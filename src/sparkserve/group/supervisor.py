@@ -12,7 +12,7 @@ import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from sparkserve.engine import chat, log
+from sparkserve.engine import log
 from sparkserve.errors import SparkserveError
 from sparkserve.group import boot_logs, preflight, protocol, run_files
 from sparkserve.group.channel import connect
@@ -217,6 +217,8 @@ class Supervisor:
         return protocol.Ended(number=self._number, reason=killed or reason, log=log.tail(engine.log))
 
     def _listens(self) -> bool:
+        from sparkserve.engine import chat  # only now: httpx is a third of a supervisor's start
+
         _, group = parts(self._plan)
         try:
             chat.health(f"http://{LOOPBACK}:{group.engine_port}", timeout_s=2.0)

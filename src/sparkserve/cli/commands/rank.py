@@ -24,13 +24,12 @@ def run(closure: Path) -> None:
     service.run(closure.resolve())
 
 
-@command.command(epilog="Example: sparkserve rank gone /nix/var/nix/profiles/sparkserve")
-@_CLOSURE
-def gone(closure: Path) -> None:
+@command.command(epilog="Example: sparkserve rank gone")
+def gone() -> None:
     """Correct what `run` said last, after its end."""
-    from sparkserve.group import service
+    from sparkserve.group.gone import gone
 
-    service.gone(closure.resolve())
+    gone()
 
 
 @command.command(epilog="Example: sparkserve rank ask /nix/var/nix/profiles/sparkserve status")
