@@ -220,11 +220,11 @@ def harness_change(bed: Bed) -> dict[str, Any]:
 
 
 def rollback(bed: Bed) -> dict[str, Any]:
-    """`rollback --apply`, with somebody who asks until he is refused, and then until he is answered."""
+    """`rollback --apply` of an idle fleet, with somebody who asks from when it is away until it answers."""
     begin = time.monotonic()
     deployer = Running(bed.made, "rollback", "--apply")
-    while bed.answers():
-        pass
+    while endpoint.health(bed.made.port) == 200:
+        time.sleep(0.2)
     away = time.monotonic() - begin
     bed.answer()
     served = time.monotonic() - begin
