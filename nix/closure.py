@@ -30,10 +30,11 @@ layers = [
 root = digest_of([[layer["target"], layer["diff_id"]] for layer in layers])
 harness = Path(given["harness"]["digest"]).read_text()
 guard = given["guard"] and hashlib.sha256(Path(given["guard"]).read_bytes()).hexdigest()
+of = {"plans": plans, "root": root, "harness": harness, "guard": guard}
 
 closure = {
     "schema": "sparkserve.closure/1",
-    "fleet_id": digest_of({"plans": plans, "root": root, "harness": harness, "guard": guard}),
+    "fleet_id": digest_of({**of, "argv": given["argv"], "env": given["env"]}),
     "root": {"digest": f"sha256:{root}", "layers": layers},
     "argv": given["argv"],
     "env": given["env"],

@@ -2,12 +2,12 @@
 # virtual environment by pyvenv.cfg, so `sys.executable -m pip` in a child process sees the same modules.
 # `above` are other environments whose modules are importable too; `packages` are folders made by modules.nix, by name.
 { runPython, source, tools, wheels }:
-{ name, pins, above ? [ ], packages ? { }, program ? null }:
+{ name, pins, above ? [ ], packages ? { }, program ? "" }:
 let
   libDir = "lib/python3.11/site-packages";
 in
 runPython {
-  inherit name libDir;
+  inherit name libDir above program;
   script = source ./venv.py;
   home = "${tools}/usr/bin";
   site =
@@ -19,7 +19,5 @@ runPython {
       prefix = "/";
       loader = "${tools}/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
     };
-  above = map (env: "${env}") above;
   packages = builtins.toJSON packages;
-  program = if program == null then "" else program;
 }

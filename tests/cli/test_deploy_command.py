@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +16,9 @@ from sparkserve.cli.main import main
 from sparkserve.deploy import deployer
 from sparkserve.deploy.resume import Ended
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 @pytest.mark.parametrize(("trouble", "code"), [("", 0), ("rank 1 died", 55)])
 def test_a_group_that_does_not_run_is_no_success(
@@ -23,7 +26,13 @@ def test_a_group_that_does_not_run_is_no_success(
 ) -> None:
     made = plan(None, "/nix/store/two")
     ended: list[Any] = [Ended(made, "undo"), Ended(made, "keep", trouble)]
-    monkeypatch.setattr(deployer, "resume", lambda fleet: ended)
+
+    def resumed(fleet: str, tell: Callable[[Ended], None]) -> list[Ended]:
+        for each in ended:
+            tell(each)
+        return ended
+
+    monkeypatch.setattr(deployer, "resume", resumed)
     for words in (["deploy", "--resume"], ["deploy", "--resume", "--json"]):
         with pytest.raises(SystemExit) as caught:
             main(words)
@@ -31,8 +40,7 @@ def test_a_group_that_does_not_run_is_no_success(
         out, err = capsys.readouterr()
         if "--json" in words:
             assert [each["trouble"] for each in json.loads(out)] == ["", trouble]
-        else:
-            assert f"{made.id} is kept" in err and trouble in err
+        assert f"{made.id} is kept" in err and trouble in err
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def look(fleet: Fleet) -> Left:
     with closing(several.connect(fleet)) as runner:
         found = survey.survey(runner, fleet.nodes)
         try:
-            effect.check(runner, found)
+            effect.check(runner, fleet.plans[0].fleet.name, found)
         except SparkserveError as error:
             wrong.append(str(error))
         paths = {node: Path(there.base.path if there.base else "/") for node, there in found.items()}

@@ -105,8 +105,8 @@ def plan(base: Base | None, target: str, **more: Any) -> DeployPlan:
         schema="sparkserve.deploy/1",
         fleet="local-triangle",
         members=(
-            Planned(name=NODE, base=base, target=target),
-            Planned(name="spark-1", base=None, target="/nix/store/other"),
+            Planned(name=NODE, base=base, target=target, bytes=1),
+            Planned(name="spark-1", base=None, target="/nix/store/other", bytes=1),
         ),
         base_fleet_id=None,
         target_fleet_id="f" * 12,

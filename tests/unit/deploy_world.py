@@ -130,6 +130,7 @@ def plan_to(world: World, version: str) -> DeployPlan:
             name=name,
             base=Base(generation=node.current, path=node.path) if node.current and node.path else None,
             target=closure(name, version),
+            bytes=1,
         )
         for name, node in world.nodes.items()
     ]

@@ -330,7 +330,10 @@ def test_writes_one_file_and_each_node_holds_its_closure(world: World, to: _Way,
     assert file == tmp_path / "manifests/baselines" / made.file
     assert baseline.known() == [made]
     for node in NODES:
-        assert to.runner.of(node)[-1] == commands.hold("baseline-r7", path(node)).line()
+        assert to.runner.of(node)[-2:] == [
+            commands.hold("baseline-r7", path(node)).line(),
+            commands.sync("/nix").line(),  # a power cut must not undo it
+        ]
     later, _ = promote.promote(FLEET, promote.Wish("r8", "why", world.evidence))
     assert (later.previous, made.previous) == ("r7", None)
 

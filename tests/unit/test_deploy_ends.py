@@ -79,6 +79,18 @@ def test_what_is_kept_on_all_nodes_is_kept_though_this_disk_is_full(world: World
     assert world.up == "b"
 
 
+def ends(monkeypatch: pytest.MonkeyPatch, ended: Ended, error: SparkserveError | None = None) -> None:
+    """Let a resume end one deployment, and then raise `error`."""
+
+    def resumed(*given: Any) -> list[Ended]:
+        given[-1](ended)
+        if error:
+            raise error
+        return [ended]
+
+    monkeypatch.setattr(resume, "resume", resumed)
+
+
 def test_a_resume_is_told_though_the_journal_here_is_broken(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,12 +101,30 @@ def test_a_resume_is_told_though_the_journal_here_is_broken(
     )
     monkeypatch.setattr(way, "to", lambda fleet: here)
     monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
-    monkeypatch.setattr(resume, "resume", lambda *_: [Ended(plan, "undo")])
+    ends(monkeypatch, Ended(plan, "undo"))
     folder = tmp_path / ".sparkserve/deploy/desk/journal"
     folder.mkdir(parents=True)
     (folder / f"000001-{plan.id}").write_text("x\n")
-    assert deployer.resume("desk") == [Ended(plan, "undo")]
+    told: list[Ended] = []
+    assert deployer.resume("desk", told.append) == told == [Ended(plan, "undo")]
     assert "DEPLOY.JOURNAL" in capsys.readouterr().err
+
+
+def test_what_has_ended_is_told_though_a_later_one_fails(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = plan_to(world, "b")
+    here = SimpleNamespace(
+        head=SimpleNamespace(fleet=SimpleNamespace(name="desk")),
+        **{"here": None, "nodes": NODES, "healthy": None, "connect": lambda: Deployer(world, "me")},
+    )
+    monkeypatch.setattr(way, "to", lambda fleet: here)
+    monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
+    ends(monkeypatch, Ended(plan, "undo"), unreachable("spark-2"))
+    told: list[Ended] = []
+    with pytest.raises(SparkserveError, match="spark-2"):
+        deployer.resume("desk", told.append)
+    assert told == [Ended(plan, "undo")]
 
 
 @pytest.mark.parametrize(("outcome", "version"), [("undo", "a"), ("keep", "b")])
@@ -113,11 +143,11 @@ def test_after_a_resume_nodes_of_this_machine_are_known_by_what_they_have(
 
     monkeypatch.setattr(way, "to", lambda fleet: here)
     monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
-    monkeypatch.setattr(resume, "resume", lambda *_: [Ended(plan, outcome)])
+    ends(monkeypatch, Ended(plan, outcome))
     monkeypatch.setattr(survey, "descriptions", described)
     monkeypatch.setattr("sparkserve.plan.parse", lambda value: value)
     monkeypatch.setattr(triangle, "adopt", lambda _, known, dry: adopted.extend(known))
-    deployer.resume("desk")
+    deployer.resume("desk", lambda ended: None)
     assert adopted == [closure(name, version) for name in NODES]
 
 

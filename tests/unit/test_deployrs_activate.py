@@ -209,7 +209,7 @@ def test_what_a_deployment_has_kept_since_is_what_to_go_back_to(world: World, tw
 
 
 def _plan(base: str, generation: int, target: str) -> DeployPlan:
-    member = Planned(name="spark-1", base=Base(generation=generation, path=base), target=target)
+    member = Planned(name="spark-1", base=Base(generation=generation, path=base), target=target, bytes=1)
     return DeployPlan(fleet="f", members=(member,), base_fleet_id=None, target_fleet_id="t")
 
 

@@ -28,9 +28,15 @@ def test_a_file_is_named_by_gate_and_time_and_never_written_over(tmp_path: Path)
     [
         ("", "Expecting value"),
         ("[" * 100_000, "nested too deep"),
-        ("{}", "gate: Field required"),
-        (evidence().model_dump_json(by_alias=True).replace("sparkserve.gate/1", "x/1"), "schema: Input"),
-        (evidence().model_dump_json(by_alias=True).replace('"seed":7', '"seed":"7"'), "seed: Input should"),
+        ("{}", "Field required at gate"),
+        (
+            evidence().model_dump_json(by_alias=True).replace("sparkserve.gate/1", "x/1"),
+            "at schema",
+        ),
+        (
+            evidence().model_dump_json(by_alias=True).replace('"seed":7', '"seed":"7"'),
+            "integer at seed",
+        ),
         ('{"seconds": NaN}', "NaN, which is no number"),
     ],
 )

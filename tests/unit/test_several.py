@@ -238,7 +238,7 @@ def test_what_served_goes_on_until_all_is_copied_and_verified(world: World, phas
 def test_up_refuses_while_a_deployment_is_open(world: World) -> None:
     served(world)
     world.profile["spark-1"] = "/nix/store/11111111111111111111111111111111-old"
-    member = Member(name="spark-1", base=None, target=CLOSURE)
+    member = Member(name="spark-1", base=None, target=CLOSURE, bytes=1)
     plan = DeployPlan(fleet=FLEET, members=(member,), base_fleet_id=None, target_fleet_id="0")
     now = Deployment(id=plan.id, epoch=1, plan=plan, deployer="somebody", since="today")
     world.deployed = {"spark-1": State(open=now)}

@@ -74,7 +74,6 @@ def note(id: str, epoch: int, steps: tuple[str, ...], as_json: bool) -> None:
 
 @group.command(
     "do",
-    context_settings={"ignore_unknown_options": True},
     epilog="Example: sparkserve deploy member do 0123456789ab 1 start -- systemctl start sparkserve-rank",
 )
 @_id

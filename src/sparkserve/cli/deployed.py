@@ -9,8 +9,6 @@ from sparkserve.output import print_json
 from sparkserve.terminal import console, print_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from sparkserve.deploy.plan import DeployPlan
     from sparkserve.deploy.resume import Ended
 
@@ -28,7 +26,7 @@ def show(plan: DeployPlan, *, as_json: bool) -> None:
                 member.name,
                 f"generation {member.base.generation}, {member.base.path}" if member.base else "nothing",
                 member.target,
-                "unknown" if member.bytes is None else _bytes(member.bytes),
+                _bytes(member.bytes),
             )
             for member in plan.members
         ],
@@ -59,19 +57,13 @@ def done(plan: DeployPlan, what: str, *, apply: bool, as_json: bool) -> None:
         console.print(f"Nothing is changed. To do exactly this: {apply_it}")
 
 
-def ended(found: Sequence[Ended], *, as_json: bool) -> None:
-    """Print what has become of deployments that were open."""
-    if as_json:
-        print_json([{"id": each.plan.id, "outcome": each.outcome, "trouble": each.trouble} for each in found])
-        return
-    for each in found:
-        kept = each.outcome == "keep"
-        id = each.plan.target_fleet_id if kept else each.plan.base_fleet_id
-        console.print(
-            f"Deployment {each.plan.id} is {'kept' if kept else 'undone'}: all nodes have {_id(id)}."
-        )
-        if each.trouble:
-            console.print(f"The group does not run as it should: {each.trouble}")
+def ended(found: Ended) -> None:
+    """Print what has become of a deployment that was open."""
+    kept = found.outcome == "keep"
+    id = found.plan.target_fleet_id if kept else found.plan.base_fleet_id
+    console.print(f"Deployment {found.plan.id} is {'kept' if kept else 'undone'}: all nodes have {_id(id)}.")
+    if found.trouble:
+        console.print(f"The group does not run as it should: {found.trouble}")
 
 
 def _id(fleet_id: str | None) -> str:

@@ -51,7 +51,10 @@ def command(fleet: str, apply_: bool, as_json: bool) -> None:
 def _row(node: str, there: Garbage, *, applied: bool) -> dict[str, Any]:
     numbers = [each.number for each in there.generations]
     return {
-        **{"node": node, "applied": applied, "generations": numbers, "bytes": there.bytes},
+        "node": node,
+        "applied": applied,
+        "generations": numbers,
+        "bytes": there.bytes,
         "paths": sorted(there.paths),
     }
 

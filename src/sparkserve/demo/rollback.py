@@ -15,7 +15,6 @@ from sparkserve.engine import chat
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, plans
 from sparkserve.local import fleets
-from sparkserve.output import visible
 from sparkserve.terminal import console, phase
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class Stage:
         except SparkserveError as error:
             wrong.append(str(error))
         wrong += [f"a request was lost: {why}" for why in tally.lost]
-        said = f"Caught after {seconds:.0f} s: {visible(reason)}" if caught else "Not caught."
+        said = f"Caught after {seconds:.0f} s: {reason}" if caught else "Not caught."
         console.print(said)
         console.print(f"Requests meanwhile: {tally.words}. {'; '.join(wrong) or 'All is as before.'}")
         requests: dict[str, int] = {end: tally.ends[end] for end in clients.ENDS}
@@ -141,7 +140,8 @@ def run(fleet: str, chosen: Iterable[str]) -> list[Shown]:
         )
     console.print("Generation 1: what the files say.")
     fleets.bring_up(fleet)
-    history.forget(history.of(fleet), "deploy")  # a plan printed before this is of other generations
+    for what in ("deploy", "rollback"):  # a plan printed before this is of other generations
+        history.forget(history.of(fleet), what)
     try:
         deployer.deploy(fleet, apply=True, show=_quiet)
     except SparkserveError as error:

@@ -12,7 +12,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from sparkserve import checkout, given
 from sparkserve.deploy.plan import StorePath  # noqa: TC001 - pydantic needs them at run time
@@ -182,11 +182,8 @@ def load(path: Path) -> Baseline:
     """The baseline in a file. Raises `BASELINE.FILE`."""
     try:
         found = Baseline.model_validate_json(json.dumps(given.read_json(path)))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise _bad(path, f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}") from None
     except (OSError, ValueError) as error:
-        raise _bad(path, str(error)) from None
+        raise _bad(path, given.fault(error)) from None
     if path.name != found.file:
         raise _bad(path, f"what belongs into {found.file}")
     return found
@@ -218,7 +215,7 @@ def _bad(path: Path, found: str) -> SparkserveError:
     return SparkserveError(
         "BASELINE.FILE",
         expected="a baseline of schema sparkserve.baseline/1",
-        found=" ".join(found.split()),
+        found=found,
         where=str(path),
         do="It is written by ./sparkserve promote alone: git checkout gives back what was committed.",
     )

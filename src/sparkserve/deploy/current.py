@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sparkserve import commands
 from sparkserve.deploy.plan import Base
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.host import identity, record
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from sparkserve.host.system import System
 
 _FOREIGN = "It is not of sparkserve, and is left alone: move it away when nobody needs it."
-_CHANGED = "Something else changed it since the plan was made. A new plan: ./sparkserve deploy."
-_BY_HAND = "An `up` was interrupted, or somebody activated by hand: ./sparkserve up makes them one again."
 
 
 def planned(system: System, plan: DeployPlan) -> Member:
@@ -62,9 +61,12 @@ def check(system: System, plan: DeployPlan) -> None:
     if now is not None:
         ours(system, now.path, known)
     if now != part.base:
-        raise _other(system, _words(part.base), now, _CHANGED)
+        do = f"Something else changed it since the plan was made. A new one: {command('deploy', plan.fleet)}."
+        raise _other(system, _words(part.base), now, do)
     if known.closure not in (None, now and now.path):
-        raise _other(system, f"{known.closure}, which is in effect", now, _BY_HAND)
+        up = command("up", plan.fleet)
+        do = f"An `up` was interrupted, or somebody activated by hand: {up} makes them one again."
+        raise _other(system, f"{known.closure}, which is in effect", now, do)
     ours(system, part.target, known)
 
 
@@ -73,7 +75,7 @@ def after(system: System, plan: DeployPlan, outcome: Outcome) -> Base | None:
     part, now = planned(system, plan), current(system)
     wanted = part.target if outcome == "keep" else part.base and part.base.path
     if (now and now.path) != wanted:
-        do = "./sparkserve deploy --resume does what is missing."
+        do = f"{command('deploy --resume', plan.fleet)} does what is missing."
         raise _other(system, f"{wanted or 'no generation'}, after {outcome}", now, do)
     return now
 

@@ -63,24 +63,26 @@ def roll_back(fleet: str, target: str | None, *, apply: bool, show: Show) -> Dep
         return _shown(to, "rollback", made, found, apply=apply, show=show)
 
 
-def resume(fleet: str) -> list[Ended]:
-    """End what is open on the nodes of `fleet`, whoever began it. Raises as `resuming.resume`.
+def resume(fleet: str, tell: Callable[[Ended], None]) -> list[Ended]:
+    """End what is open on the nodes of `fleet`, whoever began it; `tell` of each.
 
-    On a node, which has no checkout, it is about the fleet of that node.
+    On a node, which has no checkout, it is about the fleet of that node. Raises as `resuming.resume`.
     """
     to = way.to(fleet) if checkout.found() else way.from_node()
-    with history.changing(to.head.fleet.name):
-        with closing(to.connect()) as runner:
-            ended = resuming.resume(runner, to.nodes, members.deployer(), to.healthy)
-            for each in ended:
-                id, name = each.plan.id, each.plan.fleet
-                try:
-                    History(history.of(name)).resumed(each.plan, each.outcome)
-                    _adopt(to, _plans(to, runner, name, _left(each)))
-                except (SparkserveError, OSError) as error:
-                    # What happened on the nodes counts, and is still to be told.
-                    console.print(f"Deployment {id} has ended; this machine did not take note: {error}")
-        return ended
+    with history.changing(to.head.fleet.name), closing(to.connect()) as runner:
+
+        def note(ended: Ended) -> None:
+            tell(ended)
+            name = ended.plan.fleet
+            try:
+                History(history.of(name)).resumed(ended.plan, ended.outcome)
+                _adopt(to, _plans(to, runner, name, _left(ended)))
+            except (SparkserveError, OSError) as error:
+                # What happened on the nodes counts, and is still to be told.
+                id = ended.plan.id
+                console.print(f"Deployment {id} has ended; this machine did not take note: {error}")
+
+        return resuming.resume(runner, to.nodes, members.deployer(), to.healthy, note)
 
 
 def _left(ended: Ended) -> dict[str, str]:

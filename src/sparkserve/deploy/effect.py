@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.transport import rollout
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from sparkserve.runner import Runner
 
 
-def check(runner: Runner, found: Mapping[str, Found]) -> None:
+def check(runner: Runner, fleet: str, found: Mapping[str, Found]) -> None:
     """Raise `DEPLOY.BASE` where units are of another closure than the current generation, or one is missing.
 
     `found` are all nodes, the head first. An activation by hand, or an `up` that was killed in the middle,
@@ -29,6 +30,6 @@ def check(runner: Runner, found: Mapping[str, Found]) -> None:
             "DEPLOY.BASE",
             expected="units of the current generation on all nodes",
             found=f"others, or none, on {', '.join(sorted(others))}",
-            where=next(iter(found)),
-            do="Somebody activated by hand, or an up was killed: ./sparkserve up makes them one.",
+            where=fleet,
+            do=f"Somebody activated by hand, or an up was killed: {command('up', fleet)} makes them one.",
         )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Files:
-    """The real ones. Each takes whole paths; nothing is on the disk before its `sync`, but for `link`."""
+    """The real ones. Each takes whole paths; `folder` and `link` sync, and nothing else does by itself."""
 
     def folder(self, path: Path) -> None:
         """Make the folder `path` and those above it, on the disk; no harm when it is there."""

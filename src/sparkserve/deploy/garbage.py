@@ -64,7 +64,7 @@ def find(
     current: what runs must be known.
     """
     found = survey.unleased(runner, nodes)
-    effect.check(runner, found)
+    effect.check(runner, fleet, found)
     wanted = _wanted(found) | {each.fleet_id for each in baselines if each.fleet == fleet}
     garbage: dict[str, Garbage] = {}
 

@@ -17,7 +17,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.transport.deliver import parallel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterable, Sequence
     from pathlib import Path
 
     from sparkserve.commands import Command
@@ -53,12 +53,12 @@ class Lease:
                 ),
             )  # fmt: skip
 
-    def take(self, opened: Mapping[str, Deployment]) -> None:
-        """Go on with the deployment on the nodes that have it `opened`, in place of whoever had it."""
+    def take(self, node: str, opened: Deployment) -> None:
+        """Go on with the deployment on a node that has it `opened`, in place of whoever had it."""
         self._each(
-            opened,
+            [node],
             lambda node: members.take(
-                self.runner, node, self.program(node), opened[node], self.deployer
+                self.runner, node, self.program(node), opened, self.deployer
             ),
         )  # fmt: skip
 
@@ -81,16 +81,13 @@ class Lease:
 
     def program(self, node: str) -> str:
         """The node's side: of the target, which the node holds while the deployment is open."""
-        return f"{self._target(node)}/bin/sparkserve"
-
-    def _of(self, node: str) -> tuple[Runner, str, str, Deployment]:
-        return self.runner, node, self.program(node), self.held[node]
-
-    def _target(self, node: str) -> str:
         member = self.plan.member(node)
         if member is None:
             raise ValueError(node)
-        return member.target
+        return f"{member.target}/bin/sparkserve"
+
+    def _of(self, node: str) -> tuple[Runner, str, str, Deployment]:
+        return self.runner, node, self.program(node), self.held[node]
 
     def _each(self, nodes: Iterable[str], call: Callable[[str], State]) -> None:
         def work(node: str) -> None:

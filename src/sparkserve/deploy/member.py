@@ -20,6 +20,7 @@ from sparkserve.deploy.files import Files
 from sparkserve.deploy.journal import Journal, journals
 from sparkserve.deploy.state import State, leased, state
 from sparkserve.errors import SparkserveError, not_root
+from sparkserve.fleet import command
 from sparkserve.group import run_files
 from sparkserve.host.system import System
 
@@ -184,19 +185,16 @@ class Member:
         """The journals, for one command at a time. What the disk refuses becomes an error in words."""
         folder = self.folder
         try:
-            self.files.folder(folder)
-            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                self._lock(fd, how, LOCK_S)
-                yield journals(folder, self.files)
-            finally:
-                os.close(fd)
+            with disk.guarded(folder):
+                self.files.folder(folder)
+                fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                try:
+                    self._lock(fd, how, LOCK_S)
+                    yield journals(folder, self.files)
+                finally:
+                    os.close(fd)
         except PermissionError as error:
             raise not_root(str(error.filename or folder)) from None
-        except OSError as error:
-            if disk.met(error):
-                raise disk.full(str(error.filename or folder)) from None
-            raise
 
     def _lock(self, fd: int, how: int, seconds: float) -> None:
         end = time.monotonic() + seconds
@@ -254,5 +252,5 @@ class Member:
             expected="a decision before the end",
             found="none",
             where=f"deployment {now.id} on {self.system.name}",
-            do="./sparkserve deploy --resume decides and ends it.",
+            do=f"{command('deploy --resume', now.plan.fleet)} decides and ends it.",
         )

@@ -30,7 +30,7 @@ class Member(_Frozen):
     name: Name
     base: Base | None
     target: StorePath
-    bytes: Annotated[int, Field(ge=0)] | None = None
+    bytes: Annotated[int, Field(ge=0)]
 
 
 class Downtime(_Frozen):
@@ -41,7 +41,7 @@ class Downtime(_Frozen):
 
 
 class DeployPlan(_Frozen):
-    """All members in rank order, the head first; the fleet ids before (null: none, or several) and after.
+    """All members in rank order, the head first; the fleet ids before (null: none) and after.
 
     `gates` are run before the deployment is kept.
     """

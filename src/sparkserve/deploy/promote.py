@@ -69,11 +69,12 @@ def promote(fleet: str, wish: Wish) -> tuple[Baseline, Path]:
             with phase("Ask the nodes"):
                 made = make(runner, fleet, to.nodes, wish, previous)
             paths = {node.name: node.closure for node in made.nodes}
-            parallel(
-                runner,
-                paths,
-                lambda node: check(runner, node, commands.hold(f"{HOLD}{made.name}", paths[node])),
-            )
+
+            def hold(node: str) -> None:
+                check(runner, node, commands.hold(f"{HOLD}{made.name}", paths[node]))
+                check(runner, node, commands.sync("/nix"))
+
+            parallel(runner, paths, hold)
         path = baseline.folder() / made.file
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, made.text())
@@ -88,12 +89,12 @@ def make(runner: Runner, fleet: str, nodes: Sequence[str], wish: Wish, previous:
     """
     found = survey.unleased(runner, nodes)
     fleet_id = _one(fleet, found)
-    effect.check(runner, found)
-    read = {node: _read(runner, node, there.base.path) for node, there in found.items() if there.base}
+    effect.check(runner, fleet, found)
+    read = {node: _read(runner, fleet, node, there.base.path) for node, there in found.items() if there.base}
     head = read[nodes[0]]
-    gates = proofs.gates(wish.evidence or files.folder(), head.plan.gates, fleet_id)
-    bench = proofs.bench(wish.bench, fleet_id) if wish.bench else None
-    observed = _observed(runner, nodes)
+    gates = proofs.gates(wish.evidence or files.folder(), head.plan.gates, fleet, fleet_id)
+    bench = proofs.bench(wish.bench, fleet, fleet_id) if wish.bench else None
+    observed = _observed(runner, fleet, nodes)
     return Baseline(
         name=wish.name,
         fleet=fleet,
@@ -153,7 +154,7 @@ def _words(fleet: str, node: str, there: Found) -> str:
     return f"generation {there.base.generation} of {(there.fleet_id or 'no fleet id')[:12]}, {state}"
 
 
-def _read(runner: Runner, node: str, path: str) -> _Read:
+def _read(runner: Runner, fleet: str, node: str, path: str) -> _Read:
     texts = check(runner, node, commands.read_closures(path)).split("\0")
     try:
         return _Read(
@@ -167,11 +168,11 @@ def _read(runner: Runner, node: str, path: str) -> _Read:
             expected="a host closure of this version, with plan.json, closure.json and pins.json",
             found=" ".join(str(error).split())[:300],
             where=f"{node}, {path}",
-            do="Deploy with this version first: ./sparkserve deploy.",
+            do=f"Deploy with this version first: {command('deploy', fleet)}.",
         ) from None
 
 
-def _observed(runner: Runner, nodes: Sequence[str]) -> dict[str, Observed]:
+def _observed(runner: Runner, fleet: str, nodes: Sequence[str]) -> dict[str, Observed]:
     found = drift.over(runner, list(nodes), live=False, deep=False)
     for node, silent in found.silent.items():
         raise SparkserveError(
@@ -179,7 +180,7 @@ def _observed(runner: Runner, nodes: Sequence[str]) -> dict[str, Observed]:
             expected=f"what {node} says of itself: {silent.expected}",
             found=silent.found,
             where=node,
-            do="./sparkserve verify shows more.",
+            do=f"{command('verify', fleet)} shows more.",
         )
     return {
         node: Observed(

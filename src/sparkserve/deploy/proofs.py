@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sparkserve.bench import arms, results
 from sparkserve.deploy.baseline import Bench, File, Proof, Reference
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.gates import files
 from sparkserve.pins.store import file_sha256
 from sparkserve.stats.describe import describe
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sparkserve.gates.evidence import Evidence
 
 
-def gates(folder: Path, declared: Sequence[str], fleet_id: str) -> tuple[Proof, ...]:
+def gates(folder: Path, declared: Sequence[str], fleet: str, fleet_id: str) -> tuple[Proof, ...]:
     """The newest evidence of each gate in `declared` that is of `fleet_id`, in that order.
 
     The newest counts: one that failed is not made good by an older one that passed. Raises `GATE.FAILED` when
@@ -48,7 +49,7 @@ def gates(folder: Path, declared: Sequence[str], fleet_id: str) -> tuple[Proof, 
             expected=f"for each declared gate, evidence of the fleet id {fleet_id[:12]} that passed",
             found="; ".join([*failed, *missing]),
             where=str(folder),
-            do="./sparkserve gate run makes it while the fleet serves; then promote again.",
+            do=f"{command('gate run', fleet)} makes it while the fleet serves; then promote again.",
         )
     return tuple(proofs)
 
@@ -67,7 +68,7 @@ def _proof(evidence: Evidence, path: Path) -> Proof:
     )
 
 
-def bench(paths: Sequence[Path], fleet_id: str) -> Bench:
+def bench(paths: Sequence[Path], fleet: str, fleet_id: str) -> Bench:
     """What the result files say, together. Raises `BENCH.RESULT` for one of another fleet id, or of none."""
     found = [results.read(path) for path in paths]
     for path, result in zip(paths, found, strict=True):
@@ -78,7 +79,8 @@ def bench(paths: Sequence[Path], fleet_id: str) -> Bench:
                     expected=f"boots of the fleet id {fleet_id[:12]}",
                     found=f"boot {boot.id} of {(boot.subject.fleet_id or 'no fleet id')[:12]}",
                     where=str(path),
-                    do="Measure what is promoted, while it serves: ./sparkserve bench decode --output FILE",
+                    do="Measure what is promoted, while it serves: "
+                    + command("bench decode --output FILE", fleet),
                 )
     arm = arms.read("bench", found)
     arms.check(item for boot in arm.boots.values() for item in boot.items())

@@ -38,9 +38,21 @@ class Ended:
     outcome: Outcome
     trouble: str = ""
 
+    def as_dict(self) -> dict[str, str]:
+        """For JSON."""
+        return {"id": self.plan.id, "outcome": self.outcome, "trouble": self.trouble}
 
-def resume(runner: Runner, nodes: Iterable[str], deployer: str, healthy: Callable[[], None]) -> list[Ended]:
+
+def resume(
+    runner: Runner,
+    nodes: Iterable[str],
+    deployer: str,
+    healthy: Callable[[], None],
+    note: Callable[[Ended], None] = lambda ended: None,
+) -> list[Ended]:
     """End every open deployment on `nodes`, in place of whoever made it. `healthy` waits for an answer.
+
+    `note` is told of each as soon as it has ended: a later one may fail.
 
     Raises `DEPLOY.NOTHING` when none is open, `DEPLOY.HEAD` when the head does not say what was decided, and
     `DEPLOY.OPEN` when a node could not be brought to its end: the same command goes on from there.
@@ -56,6 +68,7 @@ def resume(runner: Runner, nodes: Iterable[str], deployer: str, healthy: Callabl
         if now is None:
             break
         ended.append(settle(runner, now.plan, deployer, healthy, said))
+        note(ended[-1])
     if errors:
         raise errors[0]
     if not ended:
@@ -122,7 +135,7 @@ class End:
                 self.errors[node] = found
             elif found.open is not None and found.open.id == self.plan.id:
                 with self.noting(node):
-                    self.lease.take({node: found.open})
+                    self.lease.take(node, found.open)
 
     def undo(self) -> str:
         """Bring members back to their bases, and the group as it was; why it is not. Raises `DEPLOY.OPEN`."""
@@ -201,7 +214,7 @@ class End:
             for node in nodes:  # not drained, but ended where it can be
                 with self.noting(node):
                     # What was not answered may still come, and would end the group that is started next.
-                    self.lease.take({node: self.lease.held[node]})
+                    self.lease.take(node, self.lease.held[node])
                     check(runner, node, commands.stop_units(rollout.RANK))
 
     def _start(self, nodes: list[str]) -> str:

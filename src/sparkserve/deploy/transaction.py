@@ -127,7 +127,10 @@ def _after(way: Way, lease: Lease, history: History, cause: BaseException) -> st
     console.print(f"Deployment {plan.id} does not go on: {why}")
     # A new runner: Ctrl-C ended the other one.
     with closing(way.connect()) as runner:
-        said = looks(runner, [member.name for member in plan.members])
+        try:
+            said = looks(runner, [member.name for member in plan.members])
+        except KeyboardInterrupt:
+            raise _open(plan, why, "interrupted") from cause
         head = said[plan.head.name]
         if not isinstance(head, SparkserveError) and (
             head.open is None or head.open.deployer != lease.deployer

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sparkserve import plan
 from sparkserve.commands import HOLDS, PROFILE, Safety
-from sparkserve.deploy import history
+from sparkserve.deploy import history, survey
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, plans
 from sparkserve.local import health, several, triangle
@@ -56,7 +57,7 @@ class Way:
 
     def healthy(self) -> None:
         """Wait until the endpoint answers with a token. Raises `ENGINE.READY`."""
-        with self._endpoint() as endpoint:
+        with self._endpoint(self.head if self.here else self._current()) as endpoint:
             health.wait(endpoint, several.HEALTHY_S)
 
     def prove(self, plan: DeployPlan) -> None:
@@ -64,7 +65,7 @@ class Way:
         from sparkserve.gates import files, runner, subject
         from sparkserve.gates.evidence import Subject
 
-        with self._endpoint() as endpoint:
+        with self._endpoint(self.head) as endpoint:
             about = Subject(
                 endpoint=endpoint,
                 model=self.head.serving.model,
@@ -85,23 +86,29 @@ class Way:
             )
 
     @contextmanager
-    def _endpoint(self) -> Iterator[str]:
-        """Where the head's front answers from here."""
+    def _endpoint(self, head: Plan) -> Iterator[str]:
+        """Where the front of the head, which runs the plan `head`, answers from here."""
         if self.here or self.own == self.nodes[0]:
-            yield self.head.serving.endpoint
+            yield head.serving.endpoint
             return
         # Most listen on the head's loopback. Until ssh forwards, nobody answers, and we ask again.
         with closing(socket.create_server(("127.0.0.1", 0))) as free:
             ours = free.getsockname()[1]
         options = ["-N", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ControlPath=none"]
-        through = ["-L", f"127.0.0.1:{ours}:{self.head.serving.host}:{self.head.serving.port}", self.nodes[0]]
+        through = ["-L", f"127.0.0.1:{ours}:{head.serving.host}:{head.serving.port}", self.nodes[0]]
         argv = ["ssh", "-F", str(self._config()), *options, *through]
-        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL)
         try:
             yield f"http://127.0.0.1:{ours}"
         finally:
             process.terminate()
             process.wait()
+
+    def _current(self) -> Plan:
+        """The plan of what is current on the head: after an undo it is not the one that was to be."""
+        with closing(self.connect(Safety.READS_HOSTS)) as runner:
+            there = survey.descriptions(runner, self.nodes[0], [PROFILE])[PROFILE]
+        return plan.parse(json.loads(there.plan)) if there else self.head
 
     def _config(self) -> Path:
         path = history.of(self.head.fleet.name) / "ssh_config"

@@ -153,7 +153,6 @@ class UnconfirmedError(SparkserveError):
 
 def _confirm(node: Node, closure: str, asked: Asked, log: Log) -> None:
     path = canary.place(asked.temp_path, closure)
-    found = f"nobody deleted {path}"
     try:
         canary.lay(path)
         log.detail(f"waiting for somebody to delete {path}")
@@ -161,11 +160,14 @@ def _confirm(node: Node, closure: str, asked: Asked, log: Log) -> None:
             log.say("confirmed")
             return
     except OSError as error:
-        found = f"{path}: {error.strerror or error}"
+        cannot = in_words(error, node)
+        raise UnconfirmedError(
+            cannot.id, expected=cannot.expected, found=cannot.found, where=cannot.where, do=cannot.do
+        ) from None
     raise UnconfirmedError(
         "NODE.ACTIVATE",
         expected=f"a confirmation within {asked.confirm_timeout} s",
-        found=found,
+        found=f"nobody deleted {path}",
         where=node.system.name,
         do="The deployer could not log in after the change, or was gone.",
     )

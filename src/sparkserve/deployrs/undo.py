@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sparkserve import commands, disk
+from sparkserve import commands
 from sparkserve.deployrs import session as sessions
-from sparkserve.errors import EXIT_CODES, SparkserveError, not_root
+from sparkserve.errors import EXIT_CODES, SparkserveError
 from sparkserve.host.system import wrong
 
 if TYPE_CHECKING:
@@ -65,14 +65,7 @@ def moved(node: Node, found: str) -> SparkserveError:
 
 def in_words(error: SparkserveError | OSError, node: Node) -> SparkserveError:
     """What a user can act on."""
-    if isinstance(error, SparkserveError):
-        return error
-    where = str(error.filename or node.system.name)
-    if isinstance(error, PermissionError):
-        return not_root(where)
-    if disk.met(error):
-        return disk.full(where)
-    return wrong("the node's files", error.strerror or str(error), where)
+    return error if isinstance(error, SparkserveError) else node.system.refused(error)
 
 
 def _activate(node: Node, session: Session, log: Log) -> None:

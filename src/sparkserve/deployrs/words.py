@@ -16,10 +16,9 @@ MOST_S = 65535  # deploy-rs has 16 bits for seconds
 
 
 class Asked(NamedTuple):
-    """What to do, with the defaults of deploy-rs."""
+    """What to do. `activation_timeout` has deploy-rs's default; the rest is said where it counts."""
 
     verb: str
-    closure: str = ""
     temp_path: Path = Path("/tmp")  # noqa: S108 - deploy-rs's own default
     confirm_timeout: int = 30
     activation_timeout: int = 240
@@ -40,8 +39,8 @@ def parse(argv: Sequence[str], closure: str) -> Asked:
     if profile != commands.PROFILE:
         # The group starts from there, and nowhere else.
         raise _usage(f"--profile-path {commands.PROFILE}", str(profile))
-    if given.get("closure", closure) != closure:
-        raise _usage(f"the closure that this program is part of, {closure}", given["closure"])
+    if (named := given.pop("closure", closure)) != closure:
+        raise _usage(f"the closure that this program is part of, {closure}", named)
     return Asked(**{name: value for name, value in given.items() if value is not None})
 
 

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparkserve.drift.changes import ABSENT, Change, changes
+from sparkserve.drift.sides import PARTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from sparkserve.drift.sides import Side
 
-PARTS = ("plan", "closure", "pins")
 # What a person calls the changes below a place. The first that fits counts.
 SECTIONS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("nodes",), "nodes"),
@@ -101,9 +101,7 @@ def _called(change: Change) -> tuple[str, str]:
                 return title, f"{rest[1]} ({rest[0]})"
             return title, " ".join(rest) or title
     # Another part of the plan is called as it is there.
-    return (
-        (change.path[1], " ".join(change.path[2:]) or change.path[1]) if change.path[1:] else ("plan", "plan")
-    )
+    return change.path[1], " ".join(change.path[2:]) or change.path[1]
 
 
 def _json(value: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 from sparkserve import commands
 from sparkserve.drift import revisions, sides
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import names
+from sparkserve.fleet import command, names
 from sparkserve.local import several, triangle
 
 _NUMBER = 6  # digits of a generation's number at most: seven may be a commit
@@ -34,13 +34,14 @@ def resolve(word: str, fleet: str, node: str | None = None) -> sides.Side:
         expected="a host closure's folder, the number of a generation, a commit, or . for this checkout",
         found=word,
         where="sparkserve diff",
-        do="For those there are: ./sparkserve generations, git log. A host closure has a plan.json in it.",
+        do=f"For those there are: {command('generations', fleet)}, git log. "
+        "A host closure has a plan.json in it.",
     )
 
 
 def _generation(number: int, fleet: str, node: str | None) -> sides.Side:
     here = Path(f"{commands.PROFILE}-{number}-link")
-    if here.is_dir():
+    if node is None and here.is_dir():
         return sides.of_folder(here.resolve())
     if not several.exists(fleet):
         names.file(fleet)  # which "up" would not know either

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sparkserve.engine.closure import Closure
     from sparkserve.host.system import System
 
-DEEP_S = 3600.0
 _MODIFIED = re.compile(r"path '([^']+)' was modified! expected hash '([^']+)', got '([^']+)'")
 
 
@@ -38,7 +37,8 @@ def recorded(system: System, wanted: list[str]) -> Iterator[Difference]:
 
 def read(system: System, wanted: list[str]) -> Iterator[Difference]:
     """Read every file of `wanted`, and compare with what the store recorded when they came."""
-    done = system.run(*commands.verify(*wanted).argv, timeout_s=DEEP_S)
+    command = commands.verify(*wanted)
+    done = system.run(*command.argv, timeout_s=command.timeout_s)
     if done.returncode == 0:
         return
     modified = _MODIFIED.findall(done.stderr)

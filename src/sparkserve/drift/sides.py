@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sparkserve.runner import Runner
 
-_FILES = ("plan", "closure", "pins")
+PARTS = ("plan", "closure", "pins")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Side:
 
 def of_folder(folder: Path) -> Side:
     """The host closure at `folder`, of whatever version. Raises `PLAN.SCHEMA` when it is none."""
-    return _of_texts(str(folder), [_text(folder / f"{name}.json") for name in _FILES])
+    return _of_texts(str(folder), [_text(folder / f"{name}.json") for name in PARTS])
 
 
 def of_generation(runner: Runner, node: str, number: int) -> Side:
@@ -54,7 +54,7 @@ def of_generation(runner: Runner, node: str, number: int) -> Side:
             do="Name one of them.",
         )
     texts = check(runner, node, commands.read_closures(there[number])).split("\0")
-    return _of_texts(f"generation {number} of {node}, {there[number]}", texts[: len(_FILES)])
+    return _of_texts(f"generation {number} of {node}, {there[number]}", texts[: len(PARTS)])
 
 
 def _text(file: Path) -> str:
@@ -66,7 +66,7 @@ def _text(file: Path) -> str:
 
 def _of_texts(label: str, texts: list[str]) -> Side:
     try:
-        given = {name: json.loads(text) for name, text in zip(_FILES, texts, strict=True) if text.strip()}
+        given = {name: json.loads(text) for name, text in zip(PARTS, texts, strict=True) if text.strip()}
         if not {"plan", "closure"} <= given.keys():
             raise ValueError("neither" if not given else f"only {', '.join(given)}.json")
         built, node = given["closure"], given["plan"]["node"]["name"]

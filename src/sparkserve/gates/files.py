@@ -7,8 +7,6 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from sparkserve import checkout, given
 from sparkserve.errors import SparkserveError
 from sparkserve.gates.evidence import Evidence
@@ -41,12 +39,8 @@ def read(path: Path) -> Evidence:
     """The evidence in a file. Raises `GATE.EVIDENCE`."""
     try:
         return Evidence.model_validate_json(json.dumps(given.read_json(path)))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
-        raise bad(path, f"{field}: {first['msg']}") from None
     except (OSError, ValueError) as error:
-        raise bad(path, str(error)) from None
+        raise bad(path, given.fault(error)) from None
 
 
 def baseline(path: Path, gates: Sequence[str]) -> dict[str, Evidence]:

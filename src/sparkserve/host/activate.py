@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkserve import api_key, disk, plan
-from sparkserve.errors import SparkserveError, not_root
+from sparkserve import api_key, plan
+from sparkserve.errors import SparkserveError
 from sparkserve.group import run_files
 from sparkserve.host import identity, preview, record, verify
 from sparkserve.host.change import carry_out, plan_change
@@ -151,12 +151,8 @@ def _in_words(system: System) -> Iterator[None]:
     """What the disk refuses becomes an error in words."""
     try:
         yield
-    except PermissionError as error:
-        raise not_root(str(error.filename or system.name)) from None
     except OSError as error:
-        if disk.met(error):
-            raise disk.full(str(error.filename or system.name)) from None
-        raise wrong("the node's files", error.strerror or str(error), str(error.filename)) from None
+        raise system.refused(error) from None
 
 
 def _go(system: System, change: Change) -> None:

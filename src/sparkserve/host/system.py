@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sparkserve.errors import SparkserveError
+from sparkserve import disk
+from sparkserve.errors import SparkserveError, not_root
 from sparkserve.group import run_files
 
 if TYPE_CHECKING:
@@ -69,6 +70,15 @@ class System:
     def state(self) -> Path:
         """What activation remembers, on the node's disk."""
         return self.at(f"{run_files.STATE}/activation")
+
+    def refused(self, error: OSError) -> SparkserveError:
+        """What a user can act on, of what the node's files refuse."""
+        where = str(error.filename or self.name)
+        if isinstance(error, PermissionError):
+            return not_root(where)
+        if disk.met(error):
+            return disk.full(where)
+        return wrong("the node's files", error.strerror or str(error), where)
 
 
 def wrong(

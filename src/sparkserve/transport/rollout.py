@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from sparkserve import commands
 from sparkserve.errors import EXIT_CODES, SparkserveError
+from sparkserve.fleet import command as called
 from sparkserve.group.protocol import Status
 from sparkserve.runner import check, failed
 from sparkserve.terminal import phase
@@ -206,5 +207,6 @@ def _gave_up(status: Status, reason: str) -> SparkserveError:
         expected="all ranks up as one group",
         found=f"{reason}\n{log}".strip(),
         where=status.fleet,
-        do="The ranks' logs: ./sparkserve logs. When the cause is gone: ./sparkserve up.",
+        do=f"The ranks' logs: {called('logs', status.fleet)}. When the cause is gone: "
+        f"{called('up', status.fleet)}.",
     )

@@ -54,10 +54,12 @@ def command(
     from sparkserve.cli import deployed
     from sparkserve.deploy import deployer
     from sparkserve.errors import EXIT_CODES
+    from sparkserve.output import print_json
 
     if resume_:
-        ended = deployer.resume(fleet)
-        deployed.ended(ended, as_json=as_json)
+        ended = deployer.resume(fleet, deployed.ended)
+        if as_json:
+            print_json([each.as_dict() for each in ended])
         if any(each.trouble for each in ended):
             context.exit(EXIT_CODES["GROUP.BOOT"])
         return
