@@ -57,6 +57,11 @@ def pid(made: Group, rank: int) -> int:
     return engine.pid
 
 
+def asked(port: int) -> client.Controller:
+    """Where an operator asks."""
+    return client.controller(plan(0, port).model_dump(mode="json"))
+
+
 async def test_up_and_down(tmp_path: Path) -> None:
     async with group(tmp_path) as made:
         status = await made.until_up()
@@ -66,13 +71,13 @@ async def test_up_and_down(tmp_path: Path) -> None:
         assert file(made)["state"] == "up"
         assert file(made)["boot"].startswith("1-")
         assert len(engines(tmp_path)) == 12
-        answer = await asyncio.to_thread(client.ask, plan(0, made.port), "stop")
-        assert answer.wanted is False
+        answer = await asyncio.to_thread(client.ask, asked(made.port), "stop")
+        assert answer["wanted"] is False
         await made.until(lambda s: s.state == "down" and s.phase is None)
         assert made.status().reason == "stopped by an operator"
         await gone(tmp_path)
         assert (tmp_path / "1/logs/boot-1/rank.log").read_text().startswith("server_args")
-        await asyncio.to_thread(client.ask, plan(0, made.port), "start")
+        await asyncio.to_thread(client.ask, asked(made.port), "start")
         assert (await made.until_up()).number == 2
 
 
@@ -130,8 +135,8 @@ async def test_at_most_three_starts(tmp_path: Path) -> None:
         status = await made.until(lambda s: not s.wanted, 30)
         assert [start.number for start in status.starts] == [1, 2, 3]
         # An operator may try again, with a count of his own, and the limit is remembered over a power cut.
-        answer = await asyncio.to_thread(client.ask, plan(0, made.port), "start")
-        assert answer.wanted
+        answer = await asyncio.to_thread(client.ask, asked(made.port), "start")
+        assert answer["wanted"]
         await made.until(lambda s: not s.wanted and len(s.starts) == 6, 30)
 
 
@@ -354,7 +359,7 @@ async def test_strangers(tmp_path: Path) -> None:
 
 def test_no_controller() -> None:
     with pytest.raises(SparkserveError, match=r"GROUP\.STATE"):
-        client.ask(plan(0, free_ports()), "status")
+        client.ask(asked(free_ports()), "status")
 
 
 def test_a_process_and_its_state() -> None:

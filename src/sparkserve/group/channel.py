@@ -10,7 +10,8 @@ import asyncio
 import socket
 from contextlib import suppress
 
-from sparkserve.group.protocol import LINE_BYTES, Message, ProtocolError, decode, encode
+from sparkserve.group.protocol import Message, ProtocolError, decode, encode
+from sparkserve.group.wire import LINE_BYTES
 
 SEND_S = 5.0  # a peer that takes nothing for so long is lost
 

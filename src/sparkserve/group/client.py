@@ -1,59 +1,79 @@
-"""An operator's question to the controller; only the head itself may ask."""
+"""An operator's question to the controller, JSON in and out; only the head itself may ask.
+
+Without the models of plan and protocol: they take longer to import than all else here to do, and a deployment
+waits for ten such questions.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import json
+import socket
 import time
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sparkserve.errors import SparkserveError
-from sparkserve.group import protocol
-from sparkserve.group.channel import connect
-from sparkserve.group.launch import parts
+from sparkserve.group import wire
 
 if TYPE_CHECKING:
-    from sparkserve.plan import Plan
+    from collections.abc import Mapping
 
 ANSWER_S = 10.0
 LOOK_S = 0.3
 
 
-def ask(plan: Plan, what: Literal["status", "start", "stop"], seconds: float = ANSWER_S) -> protocol.Status:
-    """Say `what` to the controller of `plan`'s fleet; its status right afterwards.
+class Controller(NamedTuple):
+    """Where a fleet's controller listens, and the head's own address, from which it is asked."""
 
-    Raises `GROUP.STATE` when no controller answers within `seconds`.
-    """
-    return asyncio.run(_ask(plan, what, seconds))
-
-
-def wait(plan: Plan, seen: str, seconds: float) -> protocol.Status:
-    """The status as soon as its `key` is not `seen`, or after `seconds`. Raises `GROUP.STATE`."""
-    deadline = time.monotonic() + seconds
-    while (status := ask(plan, "status")).key == seen and time.monotonic() < deadline:
-        time.sleep(LOOK_S)
-    return status
+    host: str
+    port: int
+    source: str
 
 
-async def _ask(plan: Plan, what: Literal["status", "start", "stop"], seconds: float) -> protocol.Status:
-    fabric, group = parts(plan)
-    head = str(plan.fleet.nodes[0].address)
-    problem = ""
+def controller(plan: Mapping[str, Any]) -> Controller:
+    """That of the fleet of a plan, as its JSON has it. Raises `GROUP.STATE` for a plan of no group."""
     try:
-        channel = await connect(head, group.control_port, seconds, str(fabric.management.address))
-        try:
-            await channel.send(protocol.Ask(what=what))
-            answer = await channel.receive(seconds)
-        finally:
-            await channel.close()
-        if isinstance(answer, protocol.Status):
-            return answer
-        problem = answer.reason if isinstance(answer, protocol.Refused) else f"answer {answer}"
-    except (OSError, TimeoutError, protocol.ProtocolError) as error:
-        problem = str(error) or "no answer"
+        head = plan["fleet"]["nodes"][0]["address"]
+        return Controller(head, plan["group"]["control_port"], plan["fabric"]["management"]["address"])
+    except (KeyError, IndexError, TypeError):
+        raise SparkserveError(
+            "GROUP.STATE",
+            expected="the plan of a node in a group",
+            found="a plan without fabric and group",
+            where="the host closure",
+            do="Use a fleet of several nodes, such as local-triangle.",
+        ) from None
+
+
+def ask(to: Controller, what: str, seconds: float = ANSWER_S) -> dict[str, Any]:
+    """Say status, start or stop to the controller; its `protocol.Status` right afterwards, as JSON.
+
+    Raises `GROUP.STATE` when it gives none within `seconds`.
+    """
+    question = json.dumps({"type": "ask", "version": wire.VERSION, "what": what}) + "\n"
+    try:
+        with socket.create_connection((to.host, to.port), seconds, (to.source, 0)) as made:
+            made.sendall(question.encode())
+            line = made.makefile("rb").readline(wire.LINE_BYTES)
+        answer: dict[str, Any] = json.loads(line) if line else {"reason": "no answer"}
+    except (OSError, ValueError) as error:
+        answer = {"reason": str(error) or "no answer"}
+    if answer.get("type") == "status":
+        return answer
     raise SparkserveError(
         "GROUP.STATE",
         expected="an answer of the group's controller",
-        found=problem,
-        where=f"{head}:{group.control_port}",
+        found=str(answer.get("reason", answer)),
+        where=f"{to.host}:{to.port}",
         do="On the head: systemctl status sparkserve-rank, and journalctl -u sparkserve-rank.",
     )
+
+
+def wait(to: Controller, seen: str, seconds: float) -> dict[str, Any]:
+    """The status as soon as its key is not `seen`, or after `seconds`. Raises `GROUP.STATE`."""
+    names = ("number", "state", "phase", "wanted", "reason")
+    deadline = time.monotonic() + seconds
+    while True:
+        status = ask(to, "status")
+        if wire.key(*(status[name] for name in names)) != seen or time.monotonic() > deadline:
+            return status
+        time.sleep(LOOK_S)

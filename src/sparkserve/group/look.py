@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sparkserve.engine import procfs
 from sparkserve.errors import SparkserveError
 from sparkserve.group import client, run_files
-from sparkserve.group.protocol import Status  # noqa: TC001 - pydantic reads the annotation
+from sparkserve.group.protocol import Status
 from sparkserve.guard import state as guards
 
 if TYPE_CHECKING:
@@ -60,8 +60,9 @@ def look(plan: Plan, rank: Path = run_files.RANK, guard: Path = guards.FILE) -> 
 
 def _group(plan: Plan) -> Status | None:
     try:
-        return client.ask(plan, "status", ANSWER_S)
-    except SparkserveError:
+        to = client.controller(plan.model_dump(mode="json"))
+        return Status.model_validate(client.ask(to, "status", ANSWER_S))
+    except (SparkserveError, ValidationError):
         return None
 
 

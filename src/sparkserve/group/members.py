@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sparkserve.group import protocol
+from sparkserve.group import protocol, wire
 from sparkserve.group.channel import Channel
 from sparkserve.group.identity import difference, identity
 from sparkserve.group.launch import parts
@@ -62,7 +62,7 @@ class Members:
         """Accept connections on the management address. Raises OSError when the port is taken."""
         fabric, group = parts(self._plan)
         return await asyncio.start_server(
-            self._accept, str(fabric.management.address), group.control_port, limit=protocol.LINE_BYTES
+            self._accept, str(fabric.management.address), group.control_port, limit=wire.LINE_BYTES
         )
 
     async def send(self, ranks: Iterable[int], message: protocol.Message) -> None:
@@ -132,8 +132,8 @@ class Members:
 
     def _stranger(self, peer: str, hello: protocol.Hello) -> str | None:
         """Why this is not the rank that it says it is."""
-        if hello.version != protocol.VERSION:
-            return f"it speaks version {hello.version}, the head {protocol.VERSION}"
+        if hello.version != wire.VERSION:
+            return f"it speaks version {hello.version}, the head {wire.VERSION}"
         nodes = self._plan.fleet.nodes
         if not 0 <= hello.rank < len(nodes):
             return f"there is no rank {hello.rank} in {self._plan.fleet.name}"

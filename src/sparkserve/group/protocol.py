@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-VERSION = 2
-LINE_BYTES = 256 * 1024
+from sparkserve.group import wire
+
 BEAT_S = 1.0
 
 
@@ -24,7 +24,7 @@ class Hello(_Message):
     """A rank introduces itself. `runs`: see identity.py."""
 
     type: Literal["hello"] = "hello"
-    version: int = VERSION
+    version: int = wire.VERSION
     rank: int
     node: str
     fleet_id: str
@@ -129,7 +129,7 @@ class Ask(_Message):
     """An operator's wish; the answer is a Status."""
 
     type: Literal["ask"] = "ask"
-    version: int = VERSION
+    version: int = wire.VERSION
     what: Literal["status", "start", "stop"]
 
 
@@ -176,8 +176,8 @@ class Status(_Message):
 
     @property
     def key(self) -> str:
-        """Changes when something happened that an operator waits for."""
-        return f"{self.number}/{self.state}/{self.phase}/{self.wanted}/{self.reason[:80]}"
+        """See `wire.key`."""
+        return wire.key(self.number, self.state, self.phase, self.wanted, self.reason)
 
 
 Message = (
@@ -202,4 +202,6 @@ def decode(line: bytes) -> Message:
         return _ANY.validate_json(line)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise ProtocolError(f"not a message of version {VERSION}: {first['msg']}: {line[:200]!r}") from None
+        raise ProtocolError(
+            f"not a message of version {wire.VERSION}: {first['msg']}: {line[:200]!r}"
+        ) from None

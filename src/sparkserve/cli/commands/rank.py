@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 _CLOSURE = click.argument("closure", type=click.Path(exists=True, file_okay=False, path_type=Path))
+
+
+def _plan(closure: Path) -> Any:
+    """The plan of a host closure, as JSON: commands that others wait for do without its models."""
+    from sparkserve import given, plan
+
+    try:
+        return given.read_json(closure / "plan.json")
+    except (OSError, ValueError):
+        plan.load(closure / "plan.json")  # says what is wrong
+        raise
 
 
 @click.group(hidden=True)
@@ -37,11 +48,10 @@ def gone() -> None:
 @click.argument("what", type=click.Choice(["status", "start", "stop"]))
 def ask(closure: Path, what: Literal["status", "start", "stop"]) -> None:
     """Tell the group's controller, on the head; print its status as JSON. It does not wait."""
-    from sparkserve import plan
     from sparkserve.group import client
     from sparkserve.output import print_json
 
-    print_json(client.ask(plan.load(closure / "plan.json"), what).model_dump(mode="json"))
+    print_json(client.ask(client.controller(_plan(closure)), what))
 
 
 @command.command(epilog="Example: sparkserve rank wait /nix/var/nix/profiles/sparkserve --seconds 20 ''")
@@ -50,11 +60,10 @@ def ask(closure: Path, what: Literal["status", "start", "stop"]) -> None:
 @click.option("--seconds", type=float, default=10.0, show_default=True, help="Answer then in any case.")
 def wait(closure: Path, seen: str, seconds: float) -> None:
     """Print the group's status as soon as its key is not SEEN."""
-    from sparkserve import plan
     from sparkserve.group import client
     from sparkserve.output import print_json
 
-    print_json(client.wait(plan.load(closure / "plan.json"), seen, seconds).model_dump(mode="json"))
+    print_json(client.wait(client.controller(_plan(closure)), seen, seconds))
 
 
 @command.command(epilog="Example: sparkserve rank look /nix/var/nix/profiles/sparkserve")
