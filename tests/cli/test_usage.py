@@ -10,7 +10,13 @@ from sparkserve.cli.main import main
 
 
 @pytest.mark.parametrize(
-    ("arguments", "where"), [(["up", "--nope"], "sparkserve up"), (["nope"], "sparkserve")]
+    ("arguments", "where"),
+    [
+        (["up", "--nope"], "sparkserve up"),
+        (["nope"], "sparkserve"),
+        (["diff", "HEAD", ".", "--node", "spark-1"], "sparkserve diff"),  # of commits all nodes are compared
+        (["memory", "explain", "tp4-ring", "--output", "x.png"], "sparkserve memory explain"),
+    ],
 )
 def test_wrong_usage(arguments: list[str], where: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 from sparkserve import nix
+from sparkserve.errors import SparkserveError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,3 +60,19 @@ def test_an_error_names_no_option_that_we_have_not() -> None:
     lines = "error: boo\n(use '--show-trace' to show detailed location information)\n"
     assert "boo" in nix.error(lines, "NIX.EVAL", "x").found
     assert "show-trace" not in nix.error(lines, "NIX.EVAL", "x").found
+
+
+def test_a_checkout_that_was_edited_during_a_build_is_told(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Else the caller takes the path of what the files say now, which nobody has built.
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
+    built = json.dumps([{"drvPath": f"/nix/store/{name}.drv", "outputs": {"out": name}} for name in "ab"])
+    monkeypatch.setattr(nix, "run", lambda argv, on_line: (built, "", 0))
+    says = {"one.outPath": "b", "two.outPath": "a"}
+    monkeypatch.setattr(nix, "eval_json", says.__getitem__)
+    assert list(map(str, nix.build(["one", "two"]))) == ["b", "a"]
+    says["two.outPath"] = "c"
+    with pytest.raises(SparkserveError, match="to stay as they are") as caught:
+        nix.build(["one", "two"])
+    assert caught.value.id == "NIX.BUILD"

@@ -21,7 +21,7 @@ def resolve(word: str, fleet: str, node: str | None = None) -> sides.Side:
     Raises `CLI.USAGE` for a word that names nothing, else what reading or evaluating it raises.
     """
     folder = Path(word)
-    if (folder / "plan.json").is_file():
+    if _is_file(folder / "plan.json"):
         return sides.of_folder(folder.resolve())
     if word == revisions.HERE:
         return revisions.of_here(fleet)
@@ -32,11 +32,18 @@ def resolve(word: str, fleet: str, node: str | None = None) -> sides.Side:
     raise SparkserveError(
         "CLI.USAGE",
         expected="a host closure's folder, the number of a generation, a commit, or . for this checkout",
-        found=word,
+        found=word[:200],
         where="sparkserve diff",
         do=f"For those there are: {command('generations', fleet)}, git log. "
         "A host closure has a plan.json in it.",
     )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # such as a word that is too long for a name
+        return False
 
 
 def _generation(number: int, fleet: str, node: str | None) -> sides.Side:

@@ -62,6 +62,8 @@ def command(a: str, b: str, fleet: str, node: str | None, stat: bool, tree: bool
 
     if stat + tree + as_json > 1:
         raise click.UsageError("one of --stat, --tree and --json")
+    if node is not None and not (a.isdecimal() or b.isdecimal()):
+        raise click.UsageError("--node says whose generation a number is, and neither A nor B is one")
     one, other = resolve.resolve(a, fleet, node), resolve.resolve(b, fleet, node)
     found = compare.compare(one, other, revisions.modules(one, other, fleet))
     unknown = compare.unknown(one, other)

@@ -94,6 +94,8 @@ def explain(
     from sparkserve.output import print_json, write_file
     from sparkserve.terminal import print_table
 
+    if output is not None and output.suffix not in ("", ".svg"):  # /dev/stdout has none
+        raise click.BadParameter(f"{str(output)!r} does not end in .svg", param_hint=["--output"])
     found = plans.load(name, dict(settings))
     chosen = [plan for plan in found if node in (None, plan.node.name)]
     if not chosen:
