@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sparkserve.checks import Outcome
 
 title = "tests/host/fleet: three nodes, their faults, closures copied to them, SGLang over them, the front"
-cost_s = 1800
+cost_s = 3200
 slow = True
 
 

@@ -205,7 +205,7 @@ class Controller:
         """Wait for one right answer of the whole group. Raises `Over` after its time."""
         from sparkserve.engine import chat  # as the supervisors do
 
-        seconds = TOKEN_SHARE * self.plan.serving.ready_timeout_s
+        begin, seconds = time.monotonic(), TOKEN_SHARE * self.plan.serving.ready_timeout_s
         self._say("starting", "first token", self.state.boot)
         endpoint = f"http://{LOOPBACK}:{self._group.engine_port}"
         asked = asyncio.create_task(
@@ -223,7 +223,8 @@ class Controller:
                 await self._step()
             asked.result()
         except chat.ChatError as error:
-            raise Over(f"{self.members.name(0)}: no first token in {seconds:.0f} s: {error}") from None
+            after = f"after {time.monotonic() - begin:.0f} s"
+            raise Over(f"{self.members.name(0)}: no first token {after}: {error}") from None
         finally:
             asked.cancel()
 

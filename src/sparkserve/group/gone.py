@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sparkserve.front import state
 from sparkserve.group import run_files
 
 
@@ -11,4 +10,6 @@ def gone() -> None:
     run_files.RANK.unlink(missing_ok=True)
     group = run_files.RUN / "group.json"
     if group.exists():  # on the head
+        from sparkserve.front import state
+
         state.write(group, state.Group(state="down", reason="the head's supervisor is not running"))
