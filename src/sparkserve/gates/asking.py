@@ -88,7 +88,7 @@ async def model_info(context: Context) -> dict[str, Any]:
 def usable(reply: Reply) -> Reply:
     """The reply of a request that every healthy engine answers. Raises `CannotRunError` for another."""
     if reply.error is not None:
-        raise CannotRunError(f"HTTP {reply.status}: {reply.error}")
+        raise CannotRunError(reply.error)
     return reply
 
 

@@ -115,7 +115,7 @@ _MARKUP = re.compile(
 def wrong(asked: Round, reply: Reply) -> list[str]:
     """All that is wrong with an answer to a round."""
     if reply.error is not None:
-        return [f"HTTP {reply.status}: {reply.error}"]
+        return [reply.error]
     found = []
     if markup := _MARKUP.search(reply.text):
         found.append(f"markup in the content: {reply.text[max(0, markup.start() - 20) :][:80]!r}")

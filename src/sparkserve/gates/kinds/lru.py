@@ -36,7 +36,7 @@ async def run(context: Context) -> Outcome:
     findings, texts = [], []
     for number in range(1, times + 1):
         reply = await asker.chat(PROMPT, TOKENS, seed=SEED)
-        wrong = f"HTTP {reply.status}: {reply.error}" if reply.error is not None else verdict(reply.text)
+        wrong = reply.error if reply.error is not None else verdict(reply.text)
         texts.append(reply.text)
         if wrong is not None:
             findings.append(f"answer {number}: {wrong}")

@@ -73,7 +73,7 @@ async def run(context: Context) -> Outcome:
 def wrong(reply: Reply) -> str | None:
     """What says that a step made no numbers; None when all is well."""
     if reply.error is not None:
-        return f"HTTP {reply.status}: {reply.error}"
+        return reply.error
     tokens = logprobs.tokens(reply)
     return logprobs.lost(tokens) or text.run([token.text for token in tokens])
 

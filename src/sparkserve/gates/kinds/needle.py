@@ -47,7 +47,7 @@ async def run(context: Context) -> Outcome:
             tokens = reply.usage.prompt_tokens if reply.usage else tokens
             if reply.error is not None or phrase not in reply.text.lower():
                 missed += 1
-                said = repr(reply.text[:80]) if reply.error is None else f"HTTP {reply.status}: {reply.error}"
+                said = repr(reply.text[:80]) if reply.error is None else reply.error
                 findings.append(f"{tokens} tokens, depth {depth}: the {fact} is {phrase}, not {said}")
         reached = reached if missed else tokens
     return Outcome(

@@ -72,11 +72,7 @@ _ROLES = ("primary", "secondary", "guard")
 
 
 async def _row(task: Task, reply: Reply) -> dict[str, Any]:
-    why = (
-        await checkers.check(task, reply.text)
-        if reply.error is None
-        else f"HTTP {reply.status}: {reply.error}"
-    )
+    why = await checkers.check(task, reply.text) if reply.error is None else reply.error
     if why is not None and reply.finish == "length":
         why = f"cut off; {why}"
     return {

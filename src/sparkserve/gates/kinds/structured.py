@@ -53,7 +53,7 @@ def wrong(reply: Reply, schema: dict[str, Any]) -> str | None:
     from jsonschema import Draft202012Validator
 
     if reply.error is not None:
-        return f"HTTP {reply.status}: {reply.error}"
+        return reply.error
     if reply.finish != "stop":
         return f"it ended by {reply.finish}: {reply.text[-80:]!r}"
     try:
