@@ -7,6 +7,8 @@ import json
 import os
 import re
 import signal
+import socket
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -360,6 +362,32 @@ async def test_strangers(tmp_path: Path) -> None:
 def test_no_controller() -> None:
     with pytest.raises(SparkserveError, match=r"GROUP\.STATE"):
         client.ask(asked(free_ports()), "status")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"[1]\n", r"\[1\]"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "Expecting value"),
+        (b'{"type": "refused", "reason": "not allowed"}\n', "not allowed"),
+        (b"", "no answer"),
+    ],
+)
+def test_another_server_at_the_controllers_port(said: bytes, told: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1000)
+                connection.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with pytest.raises(SparkserveError, match=told) as caught:
+            client.ask(asked(server.getsockname()[1]), "status")
+        thread.join()
+    assert caught.value.id == "GROUP.STATE"
 
 
 def test_a_process_and_its_state() -> None:

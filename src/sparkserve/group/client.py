@@ -54,15 +54,16 @@ def ask(to: Controller, what: str, seconds: float = ANSWER_S) -> dict[str, Any]:
         with socket.create_connection((to.host, to.port), seconds, (to.source, 0)) as made:
             made.sendall(question.encode())
             line = made.makefile("rb").readline(wire.LINE_BYTES)
-        answer: dict[str, Any] = json.loads(line) if line else {"reason": "no answer"}
+        said = json.loads(line) if line else {"reason": "no answer"}
     except (OSError, ValueError) as error:
-        answer = {"reason": str(error) or "no answer"}
+        said = {"reason": str(error) or "no answer"}
+    answer: dict[str, Any] = said if isinstance(said, dict) else {}
     if answer.get("type") == "status":
         return answer
     raise SparkserveError(
         "GROUP.STATE",
         expected="an answer of the group's controller",
-        found=str(answer.get("reason", answer)),
+        found=str(answer.get("reason", said))[:300],
         where=f"{to.host}:{to.port}",
         do="On the head: systemctl status sparkserve-rank, and journalctl -u sparkserve-rank.",
     )

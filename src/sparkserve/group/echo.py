@@ -50,7 +50,8 @@ async def probe(links: Sequence[Link], port: int, token: str, seconds: float) ->
         found = [problem for problem in await asyncio.gather(*calls) if problem]
         if not found and waiting:
             with suppress(TimeoutError):
-                await asyncio.wait_for(answered.wait(), min(1.0, seconds / 10))
+                async with asyncio.timeout(min(1.0, seconds / 10)):
+                    await answered.wait()
         return found
 
 
