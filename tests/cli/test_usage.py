@@ -15,6 +15,7 @@ from sparkserve.cli.main import main
         (["up", "--nope"], "sparkserve up"),
         (["nope"], "sparkserve"),
         (["diff", "HEAD", ".", "--node", "spark-1"], "sparkserve diff"),  # of commits all nodes are compared
+        (["deploy", "--resume", "--api-key-file", "x"], "sparkserve deploy"),
         (["memory", "explain", "tp4-ring", "--output", "x.png"], "sparkserve memory explain"),
     ],
 )

@@ -51,6 +51,9 @@ def command(
         return
     if resume_ and apply_:
         raise click.UsageError("either --apply or --resume")
+    given = context.get_parameter_source("api_key_file")
+    if resume_ and given is click.core.ParameterSource.COMMANDLINE:
+        raise click.UsageError("--resume runs no gates, which are all that --api-key-file is for")
     from sparkserve.cli import deployed
     from sparkserve.deploy import deployer
     from sparkserve.errors import EXIT_CODES
