@@ -127,7 +127,7 @@ def test_silence_is_a_timeout_and_the_connection_is_closed() -> None:
             reply = await client.ask(CHAT, {"stream": True}, timeout_s=0.2)
             assert reply.error == "no whole answer in 0.2 s"
             assert reply.text == "Hel"
-            assert reply.seconds >= 0.2
+            assert reply.seconds > 0.19  # a loop wakes up to its clock's resolution early
             while not seen.gone:
                 await asyncio.sleep(0.01)
             with pytest.raises(ConnectionError, match=r"no whole answer in 0\.1 s"):

@@ -55,7 +55,7 @@ async def run(context: Context) -> Outcome:
     for name, prompt in poison.items():
         reply = await asker.chat(prompt, TOKENS[whole])
         if reply.error is not None and not 400 <= reply.status < 500:
-            findings.append(f"{name}: HTTP {reply.status}: {reply.error}")
+            findings.append(f"{name}: {reply.error}")
     after = await asker.chat(smoke.QUESTION, smoke.MAX_TOKENS)
     if after.error is not None or text.run(list(after.text)):
         findings.append(f"afterwards: {after.error or after.text!r}")

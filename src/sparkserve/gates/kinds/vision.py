@@ -38,7 +38,7 @@ async def run(context: Context) -> Outcome:
         ]
         reply = await asker.chat([{"role": "user", "content": content}], TOKENS)
         if reply.error is not None:
-            findings.append(f"picture {number}: HTTP {reply.status}: {reply.error}")
+            findings.append(f"picture {number}: {reply.error}")
         elif not re.fullmatch(rf"\W*(?:{rights})\W*", reply.text, re.IGNORECASE):
             findings.append(f"picture {number}: {question!r}: {reply.text[:80]!r}, not {rights}")
     return Outcome(
