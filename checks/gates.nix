@@ -21,7 +21,7 @@ let
         name = "package";
         filter = path: _: baseNameOf path != "__pycache__" && lib.any (belongs path) parts;
       };
-      place = "/lib/python3.11/site-packages/sparkserve";
+      package = "sparkserve";
     };
   };
 in

@@ -3,13 +3,12 @@
 { venv, modules, source, pins }:
 let
   top = ../../src/sparkserve;
-  place = "/lib/python3.11/site-packages/sparkserve";
   entries = builtins.removeAttrs (builtins.readDir top) [ "__pycache__" ];
   folders = builtins.filter (name: entries.${name} == "directory") (builtins.attrNames entries);
   folder = name: modules {
     name = "sparkserve-${name}";
     sources = source (top + "/${name}");
-    place = "${place}/${name}";
+    package = "sparkserve/${name}";
   };
 in
 venv {
@@ -23,7 +22,7 @@ venv {
       name = "package";
       filter = path: type: type == "regular";
     };
-    inherit place;
+    package = "sparkserve";
     links = builtins.listToAttrs (map (name: { inherit name; value = folder name; }) folders);
   };
   program = "sparkserve.cli.main:main";

@@ -79,6 +79,16 @@ def test_what_is_kept_on_all_nodes_is_kept_though_this_disk_is_full(world: World
     assert world.up == "b"
 
 
+def reached(world: World, monkeypatch: pytest.MonkeyPatch, here: object) -> None:
+    """Let the fleet desk be the nodes of `world`; `here` is None when they are not on this machine."""
+    head = SimpleNamespace(fleet=SimpleNamespace(name="desk"))
+    to = SimpleNamespace(
+        head=head, here=here, nodes=NODES, healthy=None, connect=lambda: Deployer(world, "me")
+    )
+    monkeypatch.setattr(way, "to", lambda fleet: to)
+    monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
+
+
 def ends(monkeypatch: pytest.MonkeyPatch, ended: Ended, error: SparkserveError | None = None) -> None:
     """Let a resume end one deployment, and then raise `error`."""
 
@@ -95,12 +105,7 @@ def test_a_resume_is_told_though_the_journal_here_is_broken(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan = plan_to(world, "b")
-    head = SimpleNamespace(fleet=SimpleNamespace(name="desk"))
-    here = SimpleNamespace(
-        head=head, here=None, nodes=NODES, healthy=None, connect=lambda: Deployer(world, "me")
-    )
-    monkeypatch.setattr(way, "to", lambda fleet: here)
-    monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
+    reached(world, monkeypatch, here=None)
     ends(monkeypatch, Ended(plan, "undo"))
     folder = tmp_path / ".sparkserve/deploy/desk/journal"
     folder.mkdir(parents=True)
@@ -114,12 +119,7 @@ def test_what_has_ended_is_told_though_a_later_one_fails(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = plan_to(world, "b")
-    here = SimpleNamespace(
-        head=SimpleNamespace(fleet=SimpleNamespace(name="desk")),
-        **{"here": None, "nodes": NODES, "healthy": None, "connect": lambda: Deployer(world, "me")},
-    )
-    monkeypatch.setattr(way, "to", lambda fleet: here)
-    monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
+    reached(world, monkeypatch, here=None)
     ends(monkeypatch, Ended(plan, "undo"), unreachable("spark-2"))
     told: list[Ended] = []
     with pytest.raises(SparkserveError, match="spark-2"):
@@ -132,17 +132,12 @@ def test_after_a_resume_nodes_of_this_machine_are_known_by_what_they_have(
     world: World, monkeypatch: pytest.MonkeyPatch, outcome: Outcome, version: str
 ) -> None:
     plan = plan_to(world, "b")
-    head = SimpleNamespace(fleet=SimpleNamespace(name="desk"))
-    here = SimpleNamespace(
-        head=head, here=object(), nodes=NODES, healthy=None, connect=lambda *_: Deployer(world, "me")
-    )
+    reached(world, monkeypatch, here=object())
     adopted: list[Any] = []
 
     def described(_: object, node: str, paths: list[str]) -> dict[str, Described]:
         return {path: Described("desk", node, "", f'"{path}"') for path in paths}
 
-    monkeypatch.setattr(way, "to", lambda fleet: here)
-    monkeypatch.setattr("sparkserve.checkout.found", lambda: True)
     ends(monkeypatch, Ended(plan, outcome))
     monkeypatch.setattr(survey, "descriptions", described)
     monkeypatch.setattr("sparkserve.plan.parse", lambda value: value)

@@ -35,13 +35,7 @@ def controller(plan: Mapping[str, Any]) -> Controller:
         head = plan["fleet"]["nodes"][0]["address"]
         return Controller(head, plan["group"]["control_port"], plan["fabric"]["management"]["address"])
     except (KeyError, IndexError, TypeError):
-        raise SparkserveError(
-            "GROUP.STATE",
-            expected="the plan of a node in a group",
-            found="a plan without fabric and group",
-            where="the host closure",
-            do="Use a fleet of several nodes, such as local-triangle.",
-        ) from None
+        raise wire.no_group("a plan without fabric and group", "the host closure") from None
 
 
 def ask(to: Controller, what: str, seconds: float = ANSWER_S) -> dict[str, Any]:

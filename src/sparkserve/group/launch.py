@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve.adapters.contract import Link
 from sparkserve.adapters.plugin import SCHEMA, VARIABLE
-from sparkserve.errors import SparkserveError
+from sparkserve.group import wire
 
 if TYPE_CHECKING:
     from sparkserve.plan import Fabric, Group, Plan
@@ -75,11 +75,5 @@ def _links(fabric: Fabric) -> list[Link]:
 def parts(plan: Plan) -> tuple[Fabric, Group]:
     """The plan's fabric and group. Raises `GROUP.STATE` for a plan of a single node."""
     if plan.fabric is None or plan.group is None:
-        raise SparkserveError(
-            "GROUP.STATE",
-            expected="the plan of a node in a group",
-            found=f"topology {plan.fleet.topology}",
-            where=plan.fleet.name,
-            do="Use a fleet of several nodes, such as local-triangle.",
-        )
+        raise wire.no_group(f"topology {plan.fleet.topology}", plan.fleet.name)
     return plan.fabric, plan.group
