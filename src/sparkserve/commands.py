@@ -27,11 +27,15 @@ class Safety(IntEnum):
 
 @dataclass(frozen=True)
 class Command:
-    """One command for a node: `argv` as the node's kernel gets it, seconds it may take."""
+    """One command for a node: `argv` as the node's kernel gets it, seconds it may take.
+
+    `resident`: its program may stay started for the next one (`sparkserve.resident`).
+    """
 
     argv: tuple[str, ...]
     safety: Safety
     timeout_s: float = 30.0
+    resident: bool = False
 
     def line(self) -> str:
         """The argv as one line for the shell at the other end of ssh, which splits it into the same argv."""
@@ -292,13 +296,18 @@ def deploy_member(program: str, verb: str, *words: str) -> Command:
     """
     safety = Safety.READS_HOSTS if verb == "look" else Safety.CHANGES_HOSTS
     # A `take` waits 45 s for what was begun, and a Python may be as slow to start as in `wait_group`.
-    return Command((program, "deploy", "member", verb, "--json", "--", *words), safety, 150.0)
+    return Command((program, "deploy", "member", verb, "--json", "--", *words), safety, 150.0, resident=True)
+
+
+def stay(program: str) -> Command:
+    """Start `program` to run its own commands: see `sparkserve.resident`. By itself it does nothing."""
+    return reads(program, "deploy", "member", "serve")
 
 
 def deploy_effect(program: str, id: str, epoch: int, step: str, command: Command) -> Command:
     """`command`, for as long as the node's deployment is `id` at `epoch`; else it ends with DEPLOY.FENCED."""
     argv = (program, "deploy", "member", "do", id, str(epoch), step, "--", *command.argv)
-    return Command(argv, command.safety, command.timeout_s + 60)
+    return Command(argv, command.safety, command.timeout_s + 60, resident=True)
 
 
 def deactivate(path: str) -> Command:

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 from sparkserve import commands, nix
 from sparkserve.commands import Safety
 from sparkserve.errors import SparkserveError
+from sparkserve.resident import NoAnswerError, Resident
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping, Sequence
@@ -114,6 +115,7 @@ class Local:
 class SSH:
     """Runs commands on the Hosts of an ssh_config file, all for one node over one shared connection.
 
+    A program that may stay started does, until the end or an error.
     `env` is for the ssh here, over this process's: its PATH says which ssh. The files of its connections are
     in a folder whose path is `near` and a random end. A context manager: leaving it ends the connections, so
     that no process stays behind.
@@ -137,6 +139,7 @@ class SSH:
         self.config.symlink_to(config.resolve())
         self._used: set[str] = set()
         self._running: set[subprocess.Popen[str]] = set()
+        self._residents: dict[tuple[str, str], Resident] = {}
 
     def __enter__(self) -> SSH:
         return self
@@ -148,11 +151,32 @@ class SSH:
         """See `Runner.run`."""
         guard(node, command, self.allow)
         self._used.add(node)
-        argv = commands.ssh(str(self.config), str(self._control), node, command)
-        result = _execute(node, command, argv, feed=feed, env=self._env, running=self._running)
+        result = self._resident(node, command) if command.resident and feed is None else None
+        if result is None:
+            argv = commands.ssh(str(self.config), str(self._control), node, command)
+            result = _execute(node, command, argv, feed=feed, env=self._env, running=self._running)
         if result.code == SSH_FAILED and _says_ssh(result.err):
             raise _unreachable(node, result.err)
         return result
+
+    def _resident(self, node: str, command: Command) -> Result | None:
+        """What `command` says to its program that stays started; None when that is too old to do so."""
+        program, *words = command.argv
+        found = self._residents.get((node, program))
+        if found is None or not found.running:
+            argv = commands.ssh(str(self.config), str(self._control), node, commands.stay(program))
+            found = Resident(
+                _start(argv, self._env, self._running, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+            )
+            self._residents[node, program] = found
+        try:
+            return Result(*found.ask(words, command.timeout_s))
+        except TimeoutError:
+            raise failed(node, command, f"no end after {command.timeout_s:.0f} s") from None
+        except NoAnswerError as ended:
+            if ended.started or ended.code == SSH_FAILED:
+                return Result(ended.code, err=ended.err)
+            return None
 
     def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
         """See `Runner.send`."""
@@ -177,6 +201,8 @@ class SSH:
         """See `Runner.close`."""
         for process in list(self._running):
             process.terminate()
+        for each in self._residents.values():
+            each.end()
         for node in sorted(self._used):
             argv = commands.ssh_close(str(self.config), str(self._control), node)
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=self._env)

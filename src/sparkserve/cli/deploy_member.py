@@ -21,6 +21,16 @@ def group() -> None:
     """This node's side of a deployment; JSON."""
 
 
+@group.command(epilog="""Example: echo '["deploy", "member", "look"]' | sparkserve deploy member serve""")
+def serve() -> None:
+    """Run each command of this program that stdin has as a line of JSON; a line of JSON answers."""
+    from sparkserve import resident
+    from sparkserve.cli.main import main
+    from sparkserve.deploy import member  # noqa: F401 - what the commands need, read once for all
+
+    resident.serve(main)
+
+
 @group.command(epilog="Example: sparkserve deploy member look")
 @options.as_json
 def look(as_json: bool) -> None:
