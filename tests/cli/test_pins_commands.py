@@ -26,6 +26,7 @@ LIST: dict[str, Any] = {
     "target": {"system": "x86_64-linux", "debian": "bookworm", "python": "3.11", "glibc": "2.36"},
     "pins": [PIN, PIN | {"name": "two", "file": "two-1.0-py3-none-any.whl"}],
 }
+TARGET_TOML = "[target]\n" + "".join(f'{key} = "{value}"\n' for key, value in LIST["target"].items())
 PATHS = [store.fixed_path(f"{name}-1.0-py3-none-any.whl", "ab" * 32) for name in ("one", "two")]
 
 
@@ -53,6 +54,28 @@ def test_help_has_an_example(name: str) -> None:
     result = run(name, "--help")
     assert result.exit_code == 0
     assert f"./sparkserve pins {name}" in result.stdout
+
+
+def test_without_names_no_command_takes_what_is_on_request(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (checkout / "nix/pins/spark.json").write_text(json.dumps(LIST | {"profile": "spark"}))
+    (checkout / "nix/profiles/spark.toml").write_text("on_request = true\n" + TARGET_TOML)
+    taken: list[list[str]] = []
+
+    def take(profiles: list[str], *_: object, **__: object) -> int:
+        taken.append(profiles)
+        return 0
+
+    monkeypatch.setattr(fetch, "fetch", take)
+    monkeypatch.setattr(check, "check", take)
+    monkeypatch.setattr(lock, "lock", lambda profiles, *_, **__: take(profiles) or [])
+    for name in ("fetch", "check", "lock"):
+        assert run(name).exit_code == 0
+    assert taken == [["some"]] * 3
+    assert run("fetch", "spark").exit_code == 0
+    assert list(taken[-1]) == ["spark"]
+    assert "spark" in run("list").stdout
 
 
 def test_list_shows_every_pin_and_the_total() -> None:

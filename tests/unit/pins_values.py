@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pytest
 
 TARGET = Target(system="x86_64-linux", debian="bookworm", python="3.11", glibc="2.36")
+SPARK = TARGET.model_copy(update={"system": "aarch64-linux"})
 TARGET_TOML = """
 [target]
 system = "x86_64-linux"

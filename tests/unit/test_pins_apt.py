@@ -7,6 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from pins_values import SPARK, TARGET
 
 from sparkserve.errors import SparkserveError
 from sparkserve.pins import apt, processes, sources
@@ -62,7 +63,7 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ca
 
 def test_packages_are_resolved_with_the_hashes_of_the_index(answers: Callable[..., Calls]) -> None:
     calls = answers(install=(0, PLAN, ""), show=(0, SHOWN, ""))
-    pins = apt.opened("bookworm", None).resolve(["libattr1"])
+    pins = apt.opened(TARGET, None).resolve(["libattr1"])
     assert [(p.name, p.version, p.file, p.size, p.sha256[0]) for p in pins] == [
         ("gcc-12-base", "12.2.0-14~x", "gcc-12-base_12.2.0-14-x_all.deb", 5, "1"),
         ("libattr1", "1:2.5.1-4", "libattr1_1-2.5.1-4_amd64.deb", 22164, "0"),
@@ -78,8 +79,8 @@ def test_what_is_left_out_counts_as_installed(answers: Callable[..., Calls], tmp
         "Package: gcc-12-base\n", "Package: mawk\nProvides: awk, one (= 1)\nDepends: far\n"
     )
     answers(install=(0, PLAN, ""), show=(0, virtual, ""))
-    apt.opened("bookworm", None).resolve(["libattr1"], ["mawk", "libattr1"])
-    status = (tmp_path / ".sparkserve/apt/bookworm/var/lib/dpkg/status").read_text()
+    apt.opened(TARGET, None).resolve(["libattr1"], ["mawk", "libattr1"])
+    status = (tmp_path / ".sparkserve/apt/bookworm-amd64/var/lib/dpkg/status").read_text()
     assert "Package: mawk\n" in status and "Provides: awk, one (= 1)\n" in status
     # Without its needs, or apt would find the installation broken.
     assert "far" not in status
@@ -88,22 +89,32 @@ def test_what_is_left_out_counts_as_installed(answers: Callable[..., Calls], tmp
 def test_leaving_out_what_nothing_needs_is_refused(answers: Callable[..., Calls]) -> None:
     answers(install=(0, PLAN, ""), show=(0, SHOWN, ""))
     with pytest.raises(SparkserveError) as caught:
-        apt.opened("bookworm", None).resolve(["libattr1"], ["gcc-12-base"])
+        apt.opened(TARGET, None).resolve(["libattr1"], ["gcc-12-base"])
     assert caught.value.id == "PIN.RESOLVE"
     assert "gcc-12-base" in caught.value.found
 
 
 def test_the_root_is_private_and_has_only_main(answers: Callable[..., Calls], tmp_path: Path) -> None:
     answers()
-    root = apt.opened("bookworm", None).root
-    assert apt.opened("trixie", None).root != root
-    assert root == tmp_path / ".sparkserve/apt/bookworm"
+    root = apt.opened(TARGET, None).root
+    assert apt.opened(TARGET.model_copy(update={"debian": "trixie"}), None).root != root
+    assert root == tmp_path / ".sparkserve/apt/bookworm-amd64"
     source = (root / "etc/sources/debian.sources").read_text()
     assert "URIs: http://mirror.example/debian\nSuites: bookworm\nComponents: main\n" in source
     assert "Signed-By: /key.gpg\n" in source
     conf = (root / "apt.conf").read_text()
     assert f'Dir "{root}";' in conf
     assert 'APT::Architectures { "amd64"; };' in conf
+
+
+def test_packages_are_those_of_the_target_and_not_of_this_machine(answers: Callable[..., Calls]) -> None:
+    answers()
+    here, spark = (apt.opened(target, None).root for target in (TARGET, SPARK))
+    assert here != spark
+    conf = (spark / "apt.conf").read_text()
+    assert 'APT::Architecture "arm64";' in conf
+    assert 'APT::Architectures { "arm64"; };' in conf
+    assert f'Dir "{spark}";' in conf
 
 
 def test_a_mirror_can_be_named(
@@ -113,10 +124,10 @@ def test_a_mirror_can_be_named(
     key = tmp_path / "archive.gpg"
     monkeypatch.setattr(sources, "KEYRING", key)
     with pytest.raises(SparkserveError) as caught:
-        apt.opened("bookworm", "http://other.example/debian")
+        apt.opened(TARGET, "http://other.example/debian")
     assert "debian-archive-keyring" in caught.value.do
     key.touch()
-    root = apt.opened("bookworm", "http://other.example/debian").root
+    root = apt.opened(TARGET, "http://other.example/debian").root
     assert f"Signed-By: {key}" in (root / "etc/sources/debian.sources").read_text()
 
 
@@ -126,12 +137,12 @@ def test_a_machine_without_debian_is_told_of_the_option(
     answers()
     monkeypatch.setattr(sources, "debian", lambda: None)
     with pytest.raises(SparkserveError) as caught:
-        apt.opened("bookworm", None)
+        apt.opened(TARGET, None)
     assert caught.value.id == "PIN.FETCH"
     assert "--mirror URI" in caught.value.do
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(SparkserveError, match="no apt-get"):
-        apt.opened("bookworm", None)
+        apt.opened(TARGET, None)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +158,7 @@ def test_apts_complaint_is_passed_on(
 ) -> None:
     answers(**{word: (100, "", stderr)})
     with pytest.raises(SparkserveError) as caught:
-        root = apt.opened("bookworm", None)
+        root = apt.opened(TARGET, None)
         root.download([], tmp_path)
         root.resolve(["typo"])
     assert caught.value.id == id

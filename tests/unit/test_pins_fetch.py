@@ -7,7 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from pins_values import TARGET, FolderStore, deb, pin, pin_list
+from pins_values import SPARK, TARGET, FolderStore, deb, pin, pin_list
 
 from sparkserve.errors import SparkserveError
 from sparkserve.pins import fetch, model, pip, store, workspace
@@ -211,6 +211,12 @@ def test_downloads_are_divided_by_size_and_target() -> None:
     assert got[1] == ["large"]
     assert [len(batch) for batch in got[2:]] == [12, 8, 1]
     assert got[-1] == ["stranger"]
+
+    # apt has a root for each suite and processor, and two calls in one root would trip over its lock.
+    again = pin(kind="deb", name="again")
+    spark = pin(kind="deb", name="spark", file="spark_1.0_arm64.deb")
+    debs = fetch.batches(dict.fromkeys(packages, TARGET) | {again: other, spark: SPARK})
+    assert [[p.name for p in batch] for batch in debs] == [["a", "b", "again"], ["spark"]]
 
     both = {pin(name="openai", version=v, file=f"openai-{v}.whl"): TARGET for v in ("2.8.0", "3.57.0")}
     assert [len(batch) for batch in fetch.batches(both)] == [1, 1]

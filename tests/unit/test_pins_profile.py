@@ -55,6 +55,12 @@ def test_a_profile_is_read(write: Callable[[str, str], None]) -> None:
         (TARGET_TOML.replace("x86_64-linux", "riscv64-linux"), "target.system"),
         (TARGET_TOML + '[wheels]\nrequests = ["click"]\n', "wheels.requests"),
         (TARGET_TOML + '[wheels]\nrequest = "click"\n', "wheels.request"),
+        (TARGET_TOML + '[wheels.request]\nclick = ""\n', "wheels.request: Value error, neither a list"),
+        (TARGET_TOML + '[wheels.no_deps]\n"sglang>=0.5" = "serves"\n', "sglang>=0.5"),
+        (
+            TARGET_TOML + '[wheels.request]\n"typer>=1" = "a"\n[wheels.exclude]\ntyper = "b"\n',
+            "at once: typer",
+        ),
         (TARGET_TOML + '[wheels]\nno_deps = ["sglang>=0.5"]\n', "sglang>=0.5"),
         (TARGET_TOML + "[wheels]\nno_deps = [\"sglang==0.5; python_version=='3.11'\"]\n", "sglang==0.5;"),
         (TARGET_TOML + '[wheels]\nrequest = ["typer>=1"]\nexclude = ["typer"]\n', "excluded at once: typer"),
@@ -70,6 +76,25 @@ def test_a_mistake_is_named(write: Callable[[str, str], None], text: str, found:
 def test_an_unknown_profile_is_refused_with_the_known_ones(write: Callable[[str, str], None]) -> None:
     write("one", TARGET_TOML)
     assert "one" in refused("two").do
+
+
+def test_names_may_have_their_reasons(write: Callable[[str, str], None]) -> None:
+    write(
+        "one",
+        TARGET_TOML + '[wheels.request]\nclick = "parses"\n"rich>=1" = "prints"\n'
+        '[wheels.no_deps]\n"sglang==0.5.23" = "serves"\n[debs.exclude]\nmawk = "scripts alone call it"\n',
+    )
+    read = profile.load("one")
+    assert list(read.wheels.request) == ["click", "rich>=1"]
+    assert read.wheels.no_deps == {"sglang==0.5.23": "serves"}
+    assert read.debs.exclude == {"mawk": "scripts alone call it"}
+
+
+def test_a_profile_on_request_is_taken_by_no_command_without_names(write: Callable[[str, str], None]) -> None:
+    write("one", TARGET_TOML)
+    write("spark", "on_request = true" + TARGET_TOML)
+    assert profile.usual() == ["one"]
+    assert profile.names() == ["one", "spark"]
 
 
 def test_a_profile_comes_after_those_it_is_above(write: Callable[[str, str], None]) -> None:

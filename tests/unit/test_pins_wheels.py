@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pins_values import TARGET, wheel
+from pins_values import SPARK, TARGET, wheel
 
 from sparkserve.errors import SparkserveError
 from sparkserve.pins import pip, processes, resolver, wheels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from sparkserve.pins.model import Target
 
 
 def test_a_wheel_tells_its_name_version_and_requirements_without_extras(tmp_path: Path) -> None:
@@ -42,6 +44,16 @@ def test_pip_is_asked_for_the_target_and_not_for_this_machine(monkeypatch: pytes
     assert argv[-5:] == [
         "--find-links", "/wheels", "--extra-index-url", "https://index.example/simple", "one==1.0",
     ]  # fmt: skip
+
+
+def test_a_spark_gets_wheels_for_its_own_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pip, "_pip", lambda: ["pip"])
+    argv = pip.command(SPARK, ["one==1.0"], Path("/to"), pip.Places())
+    tags = [argv[i + 1] for i, word in enumerate(argv) if word == "--platform"]
+    assert tags[0] == "manylinux_2_36_aarch64"
+    assert tags[-3:] == ["manylinux_2_17_aarch64", "manylinux2014_aarch64", "linux_aarch64"]
+    assert len(tags) == 22
+    assert all(tag.endswith("_aarch64") for tag in tags)
 
 
 CONFIG = """:env:.find-links='/from/env'
@@ -97,6 +109,22 @@ def test_a_failed_download_says_why(
     assert do in caught.value.do
 
 
+def test_a_constraint_of_the_machine_does_not_stand_against_a_pin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, str] = {}
+
+    def run(argv: Sequence[str], *, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        given.update(env)
+        return subprocess.CompletedProcess(list(argv), 0, "", "")
+
+    monkeypatch.setattr(pip, "_pip", lambda: ["pip"])
+    monkeypatch.setattr(processes, "run", run)
+    monkeypatch.setenv("PIP_CONSTRAINT", "/etc/constraints.txt")
+    pip.download(TARGET, ["torch==2.13.0"], tmp_path, pip.Places())
+    assert given["PIP_CONSTRAINT"] == "/dev/null"
+
+
 def test_a_python_without_pip_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SparkserveError) as caught:
@@ -104,7 +132,12 @@ def test_a_python_without_pip_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     assert caught.value.id == "HOST.SYSTEM"
 
 
-def test_uv_is_asked_for_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("target", "platform"), [(TARGET, "x86_64-manylinux_2_36"), (SPARK, "aarch64-manylinux_2_36")]
+)
+def test_uv_is_asked_for_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: Target, platform: str
+) -> None:
     asked: dict[str, object] = {}
 
     def run(argv: list[str], **options: object) -> subprocess.CompletedProcess[str]:
@@ -119,12 +152,12 @@ def test_uv_is_asked_for_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(subprocess, "run", run)
     where = pip.Places(find_links=("/wheels",), settings={"no-index": "true"})
     exact = resolver.resolve(
-        TARGET, ["one", "torch"], constraints=["two==2"], excludes=["typer"], where=where
+        target, ["one", "torch"], constraints=["two==2"], excludes=["typer"], where=where
     )
     assert exact == ["one==1.0", "torch==2.13.0+cpu"]
     line = " ".join(str(word) for word in asked["argv"])  # type: ignore[attr-defined]
     for words in (
-        "--python-platform x86_64-manylinux_2_36", "--python-version 3.11", "--no-build",
+        f"--python-platform {platform}", "--python-version 3.11", "--no-build",
         "--find-links /wheels", "--no-python-downloads", "--no-index",
     ):  # fmt: skip
         assert words in line

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def run(name: str, arguments: Sequence[str], detail: Callable[[str], None]) -> Outcome:
     """Run pytest with `arguments`; `name` is the suite's, for the log. Raises `NIX.BUILD`."""
-    from sparkserve.pins import fetch, model
+    from sparkserve.pins import fetch, profile
 
-    fetch.fetch(model.known(), (), None)
+    fetch.fetch(profile.usual(), (), None)
     dev = nix.build(["dev"], out_link=checkout.state() / "dev", on_line=lambda line: detail(line[:90]))[0]
     report = checkout.state() / "check" / f"{name}.xml"
     report.unlink(missing_ok=True)

@@ -16,9 +16,9 @@ slow = False
 
 def run(detail: Callable[[str], None]) -> Outcome:
     """Fetch, then hash everything. Raises `PIN.*`."""
-    from sparkserve.pins import check, fetch, model
+    from sparkserve.pins import check, fetch, profile
 
     detail("fetching what is missing")
-    fetch.fetch(model.known(), (), None)
+    fetch.fetch(profile.usual(), (), None)
     detail("hashing")
-    return Outcome(check.check(model.known()), [])
+    return Outcome(check.check(profile.usual()), [])

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from sparkserve.pins.model import Target
+
 _INSTALL = re.compile(r"^Inst (\S+) \((\S+) ", re.MULTILINE)
 # In "libc6 (>= 2.34) | libc6.1": the names.
 _NAME = re.compile(r"(?:^|\| *)([a-z0-9][a-z0-9+.-]*)")
@@ -28,8 +30,8 @@ _CONF = """
 #clear DPkg::Post-Invoke;
 #clear APT::Architectures;
 #clear APT::Default-Release;
-APT::Architecture "amd64";
-APT::Architectures {{ "amd64"; }};
+APT::Architecture "{machine}";
+APT::Architectures {{ "{machine}"; }};
 APT::Install-Recommends "false";
 APT::Install-Suggests "false";
 APT::Sandbox::User "";
@@ -53,7 +55,7 @@ Dir::Etc::netrcparts "/etc/apt/auth.conf.d";
 
 @dataclass(frozen=True)
 class Apt:
-    """A private apt root for one Debian suite; `opened` makes one."""
+    """A private apt root for one Debian suite and processor; `opened` makes one."""
 
     root: Path
 
@@ -109,8 +111,14 @@ class Apt:
         )
 
 
-def opened(suite: str, mirror: str | None) -> Apt:
-    """A private root whose one source is `suite` main at the machine's Debian mirror (or `mirror`), updated.
+def root_of(target: Target) -> Path:
+    """The private root for `target`: each suite and processor has its own, for `pins fetch` asks several."""
+    return checkout.state() / "apt" / f"{target.debian}-{target.debian_machine}"
+
+
+def opened(target: Target, mirror: str | None) -> Apt:
+    """A private root whose one source is the suite of `target`, main, at the machine's Debian mirror (or
+    `mirror`), updated; its packages are for the processor of `target`, whatever this machine has.
 
     Only main, never the security suite: files that security supersedes leave the mirror, and a pin must stay
     downloadable. Raises `PIN.FETCH` when there is no apt, no Debian source, or no key for it.
@@ -130,8 +138,7 @@ def opened(suite: str, mirror: str | None) -> Apt:
         if mirror and not sources.KEYRING.exists():
             raise _no_source(f"no {sources.KEYRING}", "Install the package debian-archive-keyring.")
         key = str(sources.KEYRING) if sources.KEYRING.exists() else ""
-    # One for each suite: `pins fetch` asks for several at a time.
-    root = checkout.state() / "apt" / suite
+    root = root_of(target)
     for name in (
         "etc/sources",
         "var/lib/dpkg",
@@ -140,11 +147,10 @@ def opened(suite: str, mirror: str | None) -> Apt:
     ):
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / "var/lib/dpkg/status").touch()
-    (root / "apt.conf").write_text(_CONF.format(root=root))
+    (root / "apt.conf").write_text(_CONF.format(root=root, machine=target.debian_machine))
     signed = f"Signed-By: {key}\n" if key else ""
-    (root / "etc/sources/debian.sources").write_text(
-        f"Types: deb\nURIs: {source.uri}\nSuites: {suite}\nComponents: main\nTargets: Packages\n{signed}"
-    )
+    place = f"URIs: {source.uri}\nSuites: {target.debian}\nComponents: main\n"
+    (root / "etc/sources/debian.sources").write_text(f"Types: deb\n{place}Targets: Packages\n{signed}")
     apt = Apt(root)
     apt._run("apt-get", "update", "-q", id="PIN.FETCH")
     return apt

@@ -44,13 +44,13 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None) -> 
 
 
 def batches(files: Mapping[Pin, Target]) -> Iterator[list[Pin]]:
-    """Divide pins into downloads: a suite's debs in one, large wheels alone and first, small ones together.
+    """Divide pins into downloads: the debs of an apt root, then large wheels alone, then small ones together.
 
-    All pins of a batch have one target, and no two the same name: pip refuses two versions in one call.
+    All wheels of a batch have one target, and no two the same name: pip refuses two versions in one call.
     """
     debs = [pin for pin in files if pin.kind == "deb"]
-    for suite in sorted({files[pin].debian for pin in debs}):
-        yield [pin for pin in debs if files[pin].debian == suite]
+    for root in sorted({apt.root_of(files[pin]) for pin in debs}):
+        yield [pin for pin in debs if apt.root_of(files[pin]) == root]
     batch: list[Pin] = []
     for pin in sorted((p for p in files if p.kind == "wheel"), key=lambda p: (-p.size, p.file)):
         full = len(batch) == _BATCH_FILES or sum(p.size for p in batch) + pin.size > _BATCH_BYTES
@@ -151,7 +151,7 @@ class _Fetch:
         try:
             with workspace.scratch() as base:
                 if batch[0].kind == "deb":
-                    found = apt.opened(target.debian, self.mirror).download(batch, base)
+                    found = apt.opened(target, self.mirror).download(batch, base)
                 else:
                     exact = [f"{pin.name}=={pin.version}" for pin in batch]
                     found = pip.download(target, exact, base, pip.places(self.given))

@@ -99,7 +99,7 @@ class _Lock:
         cut_below = {name for each in self.under.values() for name in each.debs.exclude}
         # A profile may ask for what one below goes without.
         without = sorted({*self.profile.debs.exclude} | cut_below - {*self.profile.debs.request})
-        found = apt.opened(self.profile.target.debian, self.mirror).resolve([*forced, *requests], without)
+        found = apt.opened(self.profile.target, self.mirror).resolve([*forced, *requests], without)
         return [pin for pin in found if pin.name not in below]
 
     def _tree(self, wanted: profile.Tree, debs: Iterable[Pin]) -> Pin:
@@ -107,7 +107,7 @@ class _Lock:
         if deb is None:
             raise self._wrong(f"tree {wanted.name} from {wanted.deb}, which is not among its debs")
         if store.missing([deb.path]):
-            root = apt.opened(self.profile.target.debian, self.mirror)
+            root = apt.opened(self.profile.target, self.mirror)
             with workspace.scratch() as folder:
                 workspace.into_store({deb: root.download([deb], folder)[0]})
         with tree.unpacked(Path(deb.path), wanted.member, wanted.name) as made:

@@ -26,10 +26,20 @@ class Frozen(BaseModel):
 class Target(Frozen):
     """The machine that the pinned bytes run on; never this machine."""
 
-    system: Literal["x86_64-linux"]
+    system: Literal["aarch64-linux", "x86_64-linux"]
     debian: str = Field(pattern=r"^[a-z][a-z0-9-]*$")
     python: str = Field(pattern=r"^3\.\d+$")
     glibc: str = Field(pattern=r"^2\.\d+$")
+
+    @property
+    def machine(self) -> str:
+        """The processor, as wheels and the kernel call it."""
+        return self.system.partition("-")[0]
+
+    @property
+    def debian_machine(self) -> str:
+        """The processor, as Debian calls it."""
+        return {"aarch64": "arm64", "x86_64": "amd64"}[self.machine]
 
 
 class Pin(Frozen):

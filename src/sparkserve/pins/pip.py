@@ -16,7 +16,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.pins import processes, wheels
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sparkserve.pins.model import Target
 
@@ -67,7 +67,7 @@ def command(target: Target, exact: Sequence[str], folder: Path, where: Places) -
     argv = [*_pip(), "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--quiet"]
     argv += ["--progress-bar", "off", "--no-input", "--disable-pip-version-check", "--dest", str(folder)]
     argv += ["--python-version", target.python, "--implementation", "cp"]
-    for tag in wheels.platforms(target.glibc):
+    for tag in wheels.platforms(target):
         argv += ["--platform", tag]
     return [*argv, *where.options(), *exact]
 
@@ -77,7 +77,9 @@ def download(target: Target, exact: Sequence[str], base: Path, where: Places) ->
     # pip downloads into TMPDIR and moves at the end: below `base`, so that the progress is seen there.
     (base / "tmp").mkdir()
     argv = command(target, exact, base / "wheels", where)
-    done = processes.run(argv, env={**os.environ, "TMPDIR": str(base / "tmp")})
+    # A machine's constraints are about what people install on it; here they could only refuse what is pinned.
+    settings = {"TMPDIR": str(base / "tmp"), "PIP_CONSTRAINT": os.devnull}
+    done = processes.run(argv, env={**os.environ, **settings})
     if done.returncode == 0:
         return sorted((base / "wheels").glob("*.whl"))
     target_words = f"pip for Python {target.python}, glibc {target.glibc}"
@@ -105,7 +107,7 @@ def download(target: Target, exact: Sequence[str], base: Path, where: Places) ->
     )
 
 
-def local_build_hint(requests: Sequence[str]) -> str:
+def local_build_hint(requests: Collection[str]) -> str:
     """The sentence for builds such as torch's for CPU (versions with `+`); empty when none is among them."""
     local = ", ".join(request for request in requests if "+" in request)
     if not local:

@@ -5,32 +5,46 @@ from __future__ import annotations
 import re
 import tomllib
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
-from pydantic import ValidationError, model_validator
+from pydantic import Field, ValidationError, WrapValidator, model_validator
 
 from sparkserve import checkout
 from sparkserve.errors import SparkserveError
+from sparkserve.pins import model
 from sparkserve.pins.model import Frozen, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from pydantic import ValidatorFunctionWrapHandler
+
+
+def _in_words(value: object, validate: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return validate(value)
+    except ValidationError as error:
+        raise ValueError("neither a list of names nor a table of names and reasons") from error
+
+
+# Names alone, or a table that has the reason for each. Either is iterated by name.
+Names = Annotated[tuple[str, ...] | dict[str, Annotated[str, Field(min_length=1)]], WrapValidator(_in_words)]
+
 
 class Debs(Frozen):
     """`request`: package names. `exclude`: needs of theirs that are cut with their own."""
 
-    request: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    request: Names = ()
+    exclude: Names = ()
 
 
 class Wheels(Frozen):
     """`request`: requirements. `no_deps`: exact versions, taken alone. `exclude`: cut with their needs."""
 
-    request: tuple[str, ...] = ()
-    no_deps: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
+    request: Names = ()
+    no_deps: Names = ()
+    exclude: Names = ()
 
 
 class Tree(Frozen):
@@ -42,9 +56,13 @@ class Tree(Frozen):
 
 
 class Profile(Frozen):
-    """One profile. It holds only what the profiles in `above` lack, at the versions that those hold."""
+    """One profile. It holds only what the profiles in `above` lack, at the versions that those hold.
+
+    One that is `on_request` is large, and only a command that names it takes it.
+    """
 
     target: Target
+    on_request: bool = False
     above: tuple[str, ...] = ()
     debs: Debs = Debs()
     wheels: Wheels = Wheels()
@@ -68,6 +86,11 @@ def folder() -> Path:
 def names() -> list[str]:
     """All profiles, sorted."""
     return sorted(p.stem for p in folder().glob("*.toml"))
+
+
+def usual() -> list[str]:
+    """The profiles that a command without names takes, sorted: of all that have or should have a pin list."""
+    return [name for name in model.known() if name not in names() or not load(name).on_request]
 
 
 def load(name: str) -> Profile:

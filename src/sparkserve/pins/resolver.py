@@ -13,7 +13,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.pins.pip import local_build_hint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from sparkserve.pins.model import Target
     from sparkserve.pins.pip import Places
@@ -23,7 +23,7 @@ _TAIL = 1500
 
 def resolve(
     target: Target,
-    requests: Sequence[str],
+    requests: Collection[str],
     *,
     constraints: Sequence[str],
     excludes: Sequence[str],
@@ -36,7 +36,7 @@ def resolve(
     import uv
 
     argv = [uv.find_uv_bin(), "pip", "compile", "-", "--quiet", "--no-header", "--no-annotate"]
-    argv += ["--python-platform", f"x86_64-manylinux_{target.glibc.replace('.', '_')}"]
+    argv += ["--python-platform", f"{target.machine}-manylinux_{target.glibc.replace('.', '_')}"]
     argv += ["--python-version", target.python, "--no-build", "--no-python-downloads"]
     # As pip chooses: the best version over all places, not the first place that has the name.
     argv += ["--index-strategy", "unsafe-best-match", "--cache-dir", str(checkout.state() / "uv")]

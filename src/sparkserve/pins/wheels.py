@@ -13,14 +13,21 @@ from sparkserve.pins.model import Pin, clean_name, normal
 if TYPE_CHECKING:
     from pathlib import Path
 
-_OLDEST_GLIBC_MINOR = 5
+    from sparkserve.pins.model import Target
+
+# The oldest glibc 2.x that wheels for a processor can name, and the names that levels had before numbers.
+_OLDEST = {
+    "aarch64": (17, ("manylinux2014",)),
+    "x86_64": (5, ("manylinux2014", "manylinux2010", "manylinux1")),
+}
 
 
-def platforms(glibc: str) -> list[str]:
-    """Every platform tag that runs with `glibc`, newest first: pip does not add the older ones itself."""
-    newest = int(glibc.partition(".")[2])
-    tags = [f"manylinux_2_{minor}_x86_64" for minor in range(newest, _OLDEST_GLIBC_MINOR - 1, -1)]
-    return [*tags, "manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
+def platforms(target: Target) -> list[str]:
+    """Every platform tag that runs on `target`, newest first: pip does not add the older ones itself."""
+    newest = int(target.glibc.partition(".")[2])
+    oldest, names = _OLDEST[target.machine]
+    levels = [f"manylinux_2_{minor}" for minor in range(newest, oldest - 1, -1)]
+    return [f"{level}_{target.machine}" for level in [*levels, *names, "linux"]]
 
 
 def read(file: Path) -> Pin:

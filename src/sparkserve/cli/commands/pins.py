@@ -59,7 +59,7 @@ def command() -> None:
 def lock(
     profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: str | None, as_json: bool
 ) -> None:
-    """Resolve profiles (default: all) into nix/pins/*.json and show what changed."""
+    """Resolve profiles (default: all but those on request) into nix/pins/*.json and show what changed."""
     import datetime
 
     from sparkserve.output import print_json
@@ -68,7 +68,7 @@ def lock(
     from sparkserve.terminal import console
 
     today = datetime.datetime.now(datetime.UTC).date()
-    changes = locking.lock(profiles or profile.names(), given, mirror, dry_run=dry_run, today=today)
+    changes = locking.lock(profiles or profile.usual(), given, mirror, dry_run=dry_run, today=today)
     if as_json:
         print_json({"written": not dry_run, "changes": {each.profile: each.lines for each in changes}})
         return
@@ -88,13 +88,16 @@ def lock(
 @_mirror
 @options.as_json
 def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_json: bool) -> None:
-    """Download what the Nix store lacks of the pins (default: all profiles)."""
+    """Download what the Nix store lacks of the pins (default: all but those on request).
+
+    engine-gb10, 3.8 GB, is on request: name it.
+    """
     from sparkserve.output import print_json
     from sparkserve.pins import fetch as fetching
-    from sparkserve.pins import model
+    from sparkserve.pins import profile
     from sparkserve.terminal import console
 
-    got = fetching.fetch(profiles or model.known(), given, mirror)
+    got = fetching.fetch(profiles or profile.usual(), given, mirror)
     if as_json:
         print_json({"fetched_bytes": got})
     else:
@@ -105,14 +108,17 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_
 @_profiles
 @options.as_json
 def check(profiles: Sequence[str], as_json: bool) -> None:
-    """Prove that every pin is in the store with the right bytes (else exit 20: missing, 21: damaged)."""
+    """Prove that every pin is in the store with the right bytes (else exit 20: missing, 21: damaged).
+
+    Without names: of all profiles but those on request.
+    """
     from sparkserve.output import print_json
     from sparkserve.pins import check as checking
-    from sparkserve.pins import model
+    from sparkserve.pins import profile
     from sparkserve.terminal import console, phase
 
     with phase("Check pins"):
-        count = checking.check(profiles or model.known())
+        count = checking.check(profiles or profile.usual())
     if as_json:
         print_json({"pins": count, "ok": True})
     else:
