@@ -146,3 +146,35 @@ def test_a_committed_list_is_as_lock_writes_it(path: Path, monkeypatch: pytest.M
     assert not left_out & set(keys)
     # Where files come from is the machine's affair.
     assert not re.search(r"https?:|/opt/|/work|/home", path.read_text())
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_every_wheel_that_is_left_out_would_else_be_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(REPOSITORY))
+    wanted = profile.load(path.stem)
+    pins = [
+        pin for name in (path.stem, *wanted.above) for pin in model.load(name).pins if pin.kind == "wheel"
+    ]
+    needed = {model.normal(re.split(r"[^\w.-]", text)[0]) for pin in pins for text in pin.requires}
+    assert {model.normal(name) for name in wanted.wheels.exclude} <= needed
+
+
+def test_the_root_of_a_spark_gives_a_reason_for_every_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(REPOSITORY))
+    spark = profile.load("engine-gb10")
+    lists = (spark.debs.request, spark.debs.exclude, spark.wheels.request, spark.wheels.exclude)
+    assert all(isinstance(names, dict) for names in lists)
+    assert "engine-gb10" not in profile.usual()
+    files = [pin.file for pin in model.load("engine-gb10").pins]
+    machines = {word for file in files for word in re.findall(r"x86_64|amd64|aarch64|arm64", file)}
+    assert machines == {"aarch64", "arm64"}
+
+
+def test_the_compilers_of_a_spark_are_of_the_version_of_its_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(REPOSITORY))
+    versions = {pin.name: pin.version for pin in model.load("engine-gb10").pins}
+    parts = ("nvcc", "crt", "cccl", "runtime", "nvrtc")
+    toolkit = [versions[f"nvidia-cuda-{part}"] for part in parts] + [versions["nvidia-nvvm"]]
+    assert {version.rpartition(".")[0] for version in toolkit} == {"13.0"}

@@ -90,7 +90,7 @@ def lock(
 def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_json: bool) -> None:
     """Download what the Nix store lacks of the pins (default: all but those on request).
 
-    engine-gb10, 3.8 GB, is on request: name it.
+    engine-gb10, 3.7 GB, is on request: name it.
     """
     from sparkserve.output import print_json
     from sparkserve.pins import fetch as fetching
