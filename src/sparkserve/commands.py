@@ -29,7 +29,7 @@ class Safety(IntEnum):
 class Command:
     """One command for a node: `argv` as the node's kernel gets it, seconds it may take.
 
-    `resident`: its program may stay started for the next one (`sparkserve.resident`).
+    `resident`: it is a closure's own, and what runs it may stay there for the next (`sparkserve.resident`).
     """
 
     argv: tuple[str, ...]
@@ -194,7 +194,8 @@ def activate(path: str) -> Command:
 
 def preview(path: str) -> Command:
     """What activating the host closure `path` would change, or why it would be refused; JSON."""
-    return reads(f"{path}/bin/activate", "--dry-run", "--json", timeout_s=120)
+    argv = (f"{path}/bin/activate", "--dry-run", "--json")
+    return Command(argv, Safety.READS_HOSTS, 120, resident=True)
 
 
 def reboot() -> Command:
@@ -300,8 +301,8 @@ def deploy_member(program: str, verb: str, *words: str) -> Command:
 
 
 def stay(program: str) -> Command:
-    """Start `program` to run its own commands: see `sparkserve.resident`. By itself it does nothing."""
-    return reads(program, "deploy", "member", "serve")
+    """Start what runs the commands of a closure that has `program`: see `sparkserve.resident`."""
+    return reads(f"{program.rpartition('/')[0]}/sparkserve", "deploy", "member", "serve")
 
 
 def deploy_effect(program: str, id: str, epoch: int, step: str, command: Command) -> Command:

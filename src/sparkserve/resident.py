@@ -1,11 +1,11 @@
-"""A program that stays started on a node and runs its own commands there: both ends.
+"""A program that stays started on a node and runs the commands of its closure there: both ends.
 
 A deployment runs some thirty commands of one program, and most of the time of each is Python reading its
 modules: a quarter of a second of a core. Each runs in a child, forked when the modules are there, with
 streams and an exit code of its own. So it is what it is when it is started alone: it holds and inherits
 locks, becomes another program, and dies by itself.
 
-A line of JSON asks, `["deploy", "member", "look"]`, and one answers. The first line says that it has started.
+A line of JSON asks, which is the argv, and one answers. The first line says that it has started.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Resident:
         return self.process.poll() is None
 
     def ask(self, argv: Sequence[str], timeout_s: float) -> Answer:
-        """Run the program's command `argv` there. Raises TimeoutError, and `NoAnswerError`.
+        """Run `argv` there. Raises TimeoutError, and `NoAnswerError`.
 
         After either it runs no more: an answer that came late would be taken for another's.
         """

@@ -139,7 +139,7 @@ class SSH:
         self.config.symlink_to(config.resolve())
         self._used: set[str] = set()
         self._running: set[subprocess.Popen[str]] = set()
-        self._residents: dict[tuple[str, str], Resident] = {}
+        self._residents: dict[tuple[str, Command], Resident] = {}
 
     def __enter__(self) -> SSH:
         return self
@@ -160,17 +160,17 @@ class SSH:
         return result
 
     def _resident(self, node: str, command: Command) -> Result | None:
-        """What `command` says to its program that stays started; None when that is too old to do so."""
-        program, *words = command.argv
-        found = self._residents.get((node, program))
+        """How `command` ends in what stays started of its closure; None when that is too old to stay."""
+        stay = commands.stay(command.argv[0])
+        found = self._residents.get((node, stay))
         if found is None or not found.running:
-            argv = commands.ssh(str(self.config), str(self._control), node, commands.stay(program))
+            argv = commands.ssh(str(self.config), str(self._control), node, stay)
             found = Resident(
                 _start(argv, self._env, self._running, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
             )
-            self._residents[node, program] = found
+            self._residents[node, stay] = found
         try:
-            return Result(*found.ask(words, command.timeout_s))
+            return Result(*found.ask(command.argv, command.timeout_s))
         except TimeoutError:
             raise failed(node, command, f"no end after {command.timeout_s:.0f} s") from None
         except NoAnswerError as ended:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from deploy_world import World, plan_to
 from sparkserve.cli import deploy_member
 from sparkserve.deploy import member
 from sparkserve.errors import SparkserveError
+from sparkserve.host import activate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,11 +65,11 @@ def test_who_takes_over_waits_for_what_was_begun(node: Node, monkeypatch: pytest
 
 def test_the_lock_lives_as_long_as_the_program(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(member, "EFFECT_S", 0.0)
-    became: list[tuple[str, tuple[str, ...]]] = []
+    became: list[tuple[str, list[str]]] = []
     id, first = epoch(node)
     others = _inherited()
 
-    def become(program: str, argv: tuple[str, ...]) -> None:
+    def become(program: str, argv: list[str]) -> None:
         became.append((program, argv))
         with pytest.raises(SparkserveError, match="another one that has not ended"):
             node.member.take(id, first, "other")
@@ -81,11 +83,31 @@ def test_the_lock_lives_as_long_as_the_program(node: Node, monkeypatch: pytest.M
     words = ["do", id, str(first), "start", "--", "systemctl", "start", "--no-block", "x"]
     result = CliRunner().invoke(deploy_member.group, words, catch_exceptions=False)
     assert result.exit_code == 0
-    assert became == [("systemctl", ("systemctl", "start", "--no-block", "x"))]
+    assert became == [("systemctl", words[5:])]
     result = CliRunner().invoke(deploy_member.group, ["do", id, "7", "start", "--", "true"])
     assert result.exit_code == 92
     assert '"DEPLOY.FENCED"' in result.stdout
     assert len(became) == 1
+
+
+def test_an_activation_of_its_own_closure_holds_the_lock_too(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member, "EFFECT_S", 0.0)
+    monkeypatch.setattr(member, "Member", lambda: node.member)
+    monkeypatch.setattr(sys, "argv", ["/nix/store/b/bin/sparkserve"])
+    id, first = epoch(node)
+    activated: list[tuple[str, list[str]]] = []
+
+    def main(closure: str, argv: list[str]) -> None:
+        activated.append((closure, argv))
+        with pytest.raises(SparkserveError, match="another one that has not ended"):
+            node.member.take(id, first, "other")
+
+    monkeypatch.setattr(activate, "main", main)
+    words = ["do", id, str(first), "activate", "--", "/nix/store/b/bin/activate", "--replace"]
+    assert CliRunner().invoke(deploy_member.group, words, catch_exceptions=False).exit_code == 0
+    assert activated == [("/nix/store/b", ["--replace"])]
 
 
 def _inherited() -> set[int]:

@@ -26,7 +26,7 @@ import fcntl, os, sys, time
 from sparkserve import resident
 
 def run(argv):
-    word, *more = argv
+    word, *more = argv[1:] if "/" in argv[0] else argv
     if word == "say":
         print(more[0], end="")
         print(more[1], end="", file=sys.stderr)
@@ -52,7 +52,7 @@ print("alone", *sys.argv[1:])
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Resident]:
     """One on this machine."""
-    found = Resident(start(program(tmp_path / "program")))
+    found = Resident(start(program(tmp_path / "sparkserve")))
     yield found
     found.end()
 
@@ -110,7 +110,7 @@ def test_without_an_answer_it_says_so(made: Resident) -> None:
 
 
 def test_it_ends_with_its_deployer(tmp_path: Path) -> None:
-    with start(program(tmp_path / "program")) as process:
+    with start(program(tmp_path / "sparkserve")) as process:
         assert process.stdin is not None and process.stdout is not None
         assert process.stdout.readline() == "started\n"
         process.stdin.close()
@@ -140,7 +140,7 @@ def call(path: Path, *words: str, timeout_s: float = 20) -> commands.Command:
 
 
 def test_over_ssh_it_is_started_once_for_a_node(tmp_path: Path, config: Path) -> None:
-    path = program(tmp_path / "program")
+    path = program(tmp_path / "sparkserve")
     with SSH(config, env=fake_ssh(tmp_path / "bin")) as ssh:
         pids = {ssh.run("a", call(path, "pid")).out.split()[1] for _ in range(3)}
         assert ssh.run("a", call(path, "say", "out", "err", "3")) == Result(3, "out", "err")
@@ -150,8 +150,9 @@ def test_over_ssh_it_is_started_once_for_a_node(tmp_path: Path, config: Path) ->
         # What is started anew is another one, and answers what it is asked.
         again = ssh.run("a", call(path, "pid")).out.split()[1]
         other = ssh.run("b", call(path, "pid")).out.split()[1]
+        beside = ssh.run("b", call(tmp_path / "activate", "pid")).out.split()[1]
     calls = (tmp_path / "bin/calls").read_text().splitlines()
-    assert len(pids) == 1 and len({*pids, again, other}) == 3
+    assert len(pids) == 1 and len({*pids, again, other}) == 3 and beside == other
     assert calls.count(f"{path} deploy member serve") == 3
     assert not any(running(int(pid)) for pid in (*pids, again, other))
 
@@ -165,7 +166,7 @@ def running(pid: int) -> bool:
 
 
 def test_one_that_is_too_old_is_started_for_each(tmp_path: Path, config: Path) -> None:
-    path = program(tmp_path / "program", old=True)
+    path = program(tmp_path / "sparkserve", old=True)
     with SSH(config, env=fake_ssh(tmp_path / "bin")) as ssh:
         assert ssh.run("a", call(path, "x", "y")).out == "alone x y\n"
 
@@ -174,7 +175,7 @@ def test_a_node_that_is_gone_is_unreachable(tmp_path: Path, config: Path) -> Non
     env = fake_ssh(tmp_path / "bin")
     (tmp_path / "bin/ssh").write_text("#!/bin/sh\necho 'Connection refused' >&2; exit 255\n")
     with SSH(config, env=env) as ssh, pytest.raises(SparkserveError) as caught:
-        ssh.run("a", call(tmp_path / "program", "pid"))
+        ssh.run("a", call(tmp_path / "sparkserve", "pid"))
     assert caught.value.id == "NODE.UNREACHABLE"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -21,14 +21,14 @@ def group() -> None:
     """This node's side of a deployment; JSON."""
 
 
-@group.command(epilog="""Example: echo '["deploy", "member", "look"]' | sparkserve deploy member serve""")
+@group.command(epilog="Example: echo '[\"sync\"]' | sparkserve deploy member serve")
 def serve() -> None:
-    """Run each command of this program that stdin has as a line of JSON; a line of JSON answers."""
+    """Run each command that stdin has as a line of JSON, its argv; a line of JSON answers."""
     from sparkserve import resident
-    from sparkserve.cli.main import main
     from sparkserve.deploy import member  # noqa: F401 - what the commands need, read once for all
+    from sparkserve.host import activate  # noqa: F401
 
-    resident.serve(main)
+    resident.serve(_become)
 
 
 @group.command(epilog="Example: sparkserve deploy member look")
@@ -93,7 +93,6 @@ def note(id: str, epoch: int, steps: tuple[str, ...], as_json: bool) -> None:
 def do(id: str, epoch: int, step: str, argv: tuple[str, ...]) -> None:
     """Write STEP down and become the program ARGV, unless another deployer has taken over."""
     import os
-    import signal
 
     from sparkserve.deploy.member import Member
     from sparkserve.output import print_error
@@ -103,6 +102,26 @@ def do(id: str, epoch: int, step: str, argv: tuple[str, ...]) -> None:
     except SparkserveError as error:
         print_error(error, as_json=True)
         raise SystemExit(error.exit_code) from None
+    _become(list(argv))
+
+
+def _become(argv: list[str]) -> NoReturn:
+    """Run `argv` in place of this process; what is of our own closure without starting Python again."""
+    import os
+    import signal
+    import sys
+    from pathlib import Path
+
+    here = Path(sys.argv[0]).parent
+    if argv[0] == str(here / "sparkserve"):
+        from sparkserve.cli.main import main
+
+        main(argv[1:])
+    if argv[0] == str(here / "activate"):
+        from sparkserve.host import activate
+
+        activate.main(str(here.parent), argv=argv[1:])
+        raise SystemExit(0)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and a program would inherit that
     os.execvp(argv[0], argv)  # noqa: S606 - as every command that a runner sends
 

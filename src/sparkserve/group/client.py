@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ANSWER_S = 10.0
-LOOK_S = 0.3
+LOOK_S = 0.1
 
 
 class Controller(NamedTuple):

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 CONNECT_S = 3.0
 RETRY_S = 1.0
+LISTENS_S = 0.2  # until a controller that is started with us listens
 LOOK_S = 0.1  # how often the engine's log and process are looked at
 
 
@@ -75,16 +76,18 @@ class Supervisor:
         said = ""
         try:
             while True:
+                again = RETRY_S
                 try:
                     source = str(fabric.management.address)
                     channel = await connect(head, group.control_port, CONNECT_S, source)
                     said = await self._follow(channel) or said
                 except (OSError, TimeoutError) as error:
+                    again = LISTENS_S
                     problem = f"no controller at {head}:{group.control_port}: {error or 'no answer'}"
                     if problem != said:
                         console.print(problem, markup=False)
                     said = problem
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(again)
         finally:
             self._kill("the supervisor stops")
 
