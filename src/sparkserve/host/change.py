@@ -219,12 +219,9 @@ def _restart(system: System, change: Change, record: Record) -> None:
     names = effects.units(change.changed, change.plan.host.units if change.plan else ())
     wanted = [name for name in names if any(_starts(path, name) for path in change.wanted)]
     at_boot = [name for name in wanted if name != effects.FRONT]
-    for verb, chosen in (
-        ("restart", at_boot),
-        ("try-restart", [each for each in names if each not in at_boot]),
-    ):
-        if chosen:
-            effects.change(system, "systemctl", verb, *chosen)
+    others = effects.running(system, [each for each in names if each not in at_boot])
+    if at_boot or others:
+        effects.change(system, "systemctl", "restart", *sorted([*at_boot, *others]))  # at once
     masked = change.plan.host.mask if change.plan else ()
     if back := [name for name in record.stopped if name not in masked]:
         effects.change(system, "systemctl", "start", *back)
