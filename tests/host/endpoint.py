@@ -6,6 +6,10 @@ import http.client
 import json
 import urllib.error
 import urllib.request
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 def health(port: int) -> int:
@@ -21,10 +25,24 @@ def health(port: int) -> int:
 
 def ask(port: int, question: str) -> str:
     """One greedy answer."""
-    body = {"model": "smollm2-135m", "messages": [{"role": "user", "content": question}]}
+    with _asked(port, question) as answer:
+        text: str = json.load(answer)["choices"][0]["message"]["content"]
+    return text
+
+
+def pieces(port: int, question: str) -> Iterator[str]:
+    """The same as it comes."""
+    with _asked(port, question, stream=True) as answer:
+        for line in answer:
+            if line.startswith(b"data: {"):
+                yield json.loads(line[6:])["choices"][0]["delta"].get("content") or ""
+
+
+def _asked(port: int, question: str, **more: object) -> http.client.HTTPResponse:
+    """Its answer, to be closed. Raises OSError where nobody answers, or with an error."""
+    body = {"model": "smollm2-135m", "messages": [{"role": "user", "content": question}], **more}
     url = f"http://127.0.0.1:{port}/v1/chat/completions"
     data = json.dumps({**body, "max_tokens": 16, "temperature": 0}).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as answer:  # noqa: S310
-        text: str = json.load(answer)["choices"][0]["message"]["content"]
-    return text
+    found: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=120)  # noqa: S310
+    return found
