@@ -9,11 +9,22 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 PROFILE = "/nix/var/nix/profiles/sparkserve"
 HOLDS = "/nix/var/nix/gcroots/sparkserve"
 # On a tmpfs: a power cut, which is what can make a checked path wrong, also forgets that it was checked.
 VERIFIED = "/run/sparkserve/verified"
+_BOUNDS = {
+    "BatchMode": "yes",
+    "ConnectTimeout": "5",
+    # A node that lost its power says nothing: without these a command waits for TCP, for 15 minutes.
+    "ServerAliveInterval": "2",
+    "ServerAliveCountMax": "3",
+}
 
 
 class Safety(IntEnum):
@@ -65,19 +76,35 @@ def ssh_close(config: str, control: str, node: str) -> list[str]:
     return ["ssh", "-F", config, "-o", f"ControlPath={control}/%C", "-O", "exit", node]
 
 
+def ssh_forward(config: str, node: str, port: int, host: str, to: int) -> list[str]:
+    """The argv on this machine that makes `port` here lead to `host`:`to` as seen from `node`.
+
+    It writes an empty line when it does, and ends with its stdin. A connection of its own: a shared one keeps
+    what it forwards for others.
+    """
+    settings = {**_BOUNDS, "ControlMaster": "no", "ControlPath": "none"}
+    way = f"127.0.0.1:{port}:{host}:{to}"
+    return ["ssh", "-F", config, *_set(settings), "-L", way, "-T", node, "--", until_stdin_ends().line()]
+
+
+def until_stdin_ends() -> Command:
+    """A command that writes an empty line and ends with its stdin."""
+    return reads("sh", "-c", "echo; exec cat")
+
+
 def _options(config: str, control: str) -> list[str]:
     settings = {
-        "BatchMode": "yes",
-        "ConnectTimeout": "5",
-        # A node that lost its power says nothing: without these a command waits for TCP, for 15 minutes.
-        "ServerAliveInterval": "2",
-        "ServerAliveCountMax": "3",
+        **_BOUNDS,
         "ControlMaster": "auto",
         "ControlPath": f"{control}/%C",
         # Short: what stays in the background after a command must not outlive a `down` by much.
         "ControlPersist": "20",
     }
-    return ["-F", config, *(part for name, value in settings.items() for part in ("-o", f"{name}={value}"))]
+    return ["-F", config, *_set(settings)]
+
+
+def _set(settings: Mapping[str, str]) -> list[str]:
+    return [part for name, value in settings.items() for part in ("-o", f"{name}={value}")]
 
 
 def copy_closure(node: str, path: str) -> Command:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -22,7 +24,7 @@ from sparkserve.errors import SparkserveError
 from sparkserve.resident import NoAnswerError, Resident
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from sparkserve.commands import Command
 
@@ -113,7 +115,7 @@ class Local:
 
 
 class SSH:
-    """Runs commands on the Hosts of an ssh_config file, all for one node over one shared connection.
+    """Runs commands on the Hosts of an ssh_config, a file or its text, all for a node over one connection.
 
     A program that may stay started does, until the end or an error.
     `env` is for the ssh here, over this process's: its PATH says which ssh. The files of its connections are
@@ -123,7 +125,7 @@ class SSH:
 
     def __init__(
         self,
-        config: Path,
+        config: Path | str,
         allow: Safety = Safety.READS_HOSTS,
         env: Mapping[str, str] | None = None,
         near: Path | None = None,
@@ -136,7 +138,10 @@ class SSH:
         near.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         self._control = Path(tempfile.mkdtemp(prefix=f"{near.name}-", dir=near.parent))
         self.config = self._control / "config"
-        self.config.symlink_to(config.resolve())
+        if isinstance(config, str):
+            self.config.write_text(config)
+        else:
+            self.config.symlink_to(config.resolve())
         self._used: set[str] = set()
         self._running: set[subprocess.Popen[str]] = set()
         self._residents: dict[tuple[str, Command], Resident] = {}
@@ -196,6 +201,20 @@ class SSH:
         self._used.add(node)
         argv = commands.ssh(str(self.config), str(self._control), node, command)
         return _lines(node, command, argv, env=self._env, running=self._running)
+
+    @contextmanager
+    def forward(self, node: str, host: str, port: int) -> Iterator[int]:
+        """A port of this machine's loopback that leads to `host`:`port` as seen from `node`.
+
+        It ends with the body, and with this process, however that ends. Raises as `run`.
+        """
+        with closing(socket.create_server(("127.0.0.1", 0))) as free:
+            ours: int = free.getsockname()[1]
+        command = commands.until_stdin_ends()
+        argv = commands.ssh_forward(str(self.config), node, ours, host, port)
+        with closing(_lines(node, command, argv, env=self._env, running=self._running)) as lines:
+            next(lines, None)
+            yield ours
 
     def close(self) -> None:
         """See `Runner.close`."""
@@ -362,7 +381,7 @@ def _unreachable(node: str, err: str) -> SparkserveError:
         expected="an SSH login",
         found=_end(err),
         where=node,
-        do="Look whether the node is on: ./sparkserve status.",
+        do="Look whether it is on and on its network: ./sparkserve status --fleet FLEET asks all nodes.",
     )
 
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from sparkserve import plan
 from sparkserve.cli.main import main
+from sparkserve.fleet import plans
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+GOLDEN = Path(__file__).parents[1] / "golden"
 COMMANDS = ("up", "down", "status", "logs", "smoke")
 
 
@@ -22,6 +22,13 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
     monkeypatch.setenv("SPARKSERVE_FLEET", "local-single")
     return tmp_path
+
+
+@pytest.fixture
+def _planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nix gives its plan: what does not run here could be on Sparks."""
+    single = plan.load(GOLDEN / "local-single/spark-0.json")
+    monkeypatch.setattr(plans, "load", lambda name: [single])
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -51,6 +58,7 @@ def test_path_as_fleet(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert run(capsys, name, "--fleet", "../../etc")[0] == 33
 
 
+@pytest.mark.usefixtures("_planned")
 def test_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(capsys, "down")[0] == 0
     assert run(capsys, "logs")[0] == 52
@@ -62,11 +70,15 @@ def test_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, json.loads(out)) == (52, {"fleet": "local-single", "nodes": []})
 
 
+@pytest.mark.usefixtures("_planned")
 def test_advice_is_about_the_fleet_that_was_asked_for(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SPARKSERVE_FLEET")
     _, _, err = run(capsys, "status", "--fleet", "local-single")
-    assert err == "local-single does not run. Start it with: ./sparkserve up --fleet local-single.\n"
+    assert err == (
+        "local-single was not brought up on this machine yet. "
+        "Start it with: ./sparkserve up --fleet local-single.\n"
+    )
     for name in ("smoke", "logs"):
         assert "./sparkserve up --fleet local-single." in run(capsys, name, "--fleet", "local-single")[2]

@@ -13,6 +13,7 @@ from sparkserve.cli.main import main
 from sparkserve.engine import smoke
 from sparkserve.group import boot_logs, run_files
 from sparkserve.local import fleets
+from sparkserve.reach import there
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -27,6 +28,8 @@ DOWN = {**READY, **NOTHING, "state": "down", "reason": "rank 2 (spark-2): its co
 
 
 class Fake:
+    name = "local-triangle"
+
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self.rows = rows
         self.asked: dict[str, Any] = {}
@@ -37,8 +40,11 @@ class Fake:
     def report(self) -> list[dict[str, Any]]:
         return self.rows
 
-    def serving(self) -> fleets.Serving:
-        return fleets.Serving("silent", "no token for 12 s", "http://127.0.0.1:8888", "m")
+    def advice(self, state: str) -> str:
+        return fleets.advice(state, self.name)
+
+    def serving(self) -> there.Serving:
+        return there.Serving("silent", "no token for 12 s", "http://127.0.0.1:8888", "m")
 
     def logs(self, lines: int, **asked: Any) -> Generator[str, None, None]:
         self.asked = {"lines": lines, **asked}
@@ -119,7 +125,7 @@ def test_smoke_says_why_nobody_can_be_asked(
 def test_smoke_shows_the_key_of_the_plan_unless_another_is_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], key_file: str
 ) -> None:
-    ready = fleets.Serving("ready", "", "http://127.0.0.1:8888", "m", key_file=Path("/etc/planned"))
+    ready = there.Serving("ready", "", "http://127.0.0.1:8888", "m", key_file=Path("/etc/planned"))
     fake, shown = Fake([]), list[Path]()
     monkeypatch.setattr(fake, "serving", lambda: ready)
 

@@ -17,6 +17,8 @@ from sparkserve.cli.commands import diff
 from sparkserve.cli.main import main
 from sparkserve.drift import fleet, node
 from sparkserve.drift.report import Report, difference
+from sparkserve.fleet import plans
+from sparkserve.plan import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +28,7 @@ import engine_values
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests/golden/tp3-triangle"
+SINGLE = load(ROOT / "tests/golden/local-single/spark-0.json")
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -116,6 +119,7 @@ def test_nobody_to_ask(
     monkeypatch.setattr(commands, "PROFILE", str(tmp_path / "profile"))
     (tmp_path / "hosts/home").mkdir(parents=True)
     (tmp_path / "hosts/home/fleet.nix").touch()
+    monkeypatch.setattr(plans, "load", lambda name: [SINGLE])
     assert run(capsys, "verify", "--here")[0] == 52
     code, _, err = run(capsys, "verify", "--live", "--fleet", "home")
     assert code == 52 and "Run ./sparkserve up --fleet home." in err
@@ -209,6 +213,7 @@ def test_diff_refuses_what_names_nothing(
     monkeypatch.setattr(commands, "PROFILE", str(tmp_path / "profile"))
     (tmp_path / "hosts/local-triangle").mkdir(parents=True)
     (tmp_path / "hosts/local-triangle/fleet.nix").touch()
+    monkeypatch.setattr(plans, "load", lambda name: [SINGLE])
     assert run(capsys, "diff", "3", "4", "--json")[0] == 52
     assert run(capsys, "diff", "3", "4", "--fleet", "local-trinagle")[0] == 33
 

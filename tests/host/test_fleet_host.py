@@ -394,10 +394,16 @@ def test_what_is_not_in_the_subset_says_so(expression: str) -> None:
 def test_a_fleet_of_an_engine_that_is_not_built_has_plans_and_says_so(checkout: Path) -> None:
     shown = sparkserve(checkout, "fleet", "plan", "tp3-triangle", "--node", "spark-2")
     assert json.loads(shown.stdout)["engine"]["package"] == "engine-gb10"
-    for arguments in (["up", "--fleet", "tp3-triangle"], ["fleet", "draw", "tp3-triangle"]):
-        done = sparkserve(checkout, *arguments, "--json" if arguments[0] == "up" else "--no-digests")
+    for arguments in (["deploy", "--fleet", "tp3-triangle"], ["fleet", "draw", "tp3-triangle"]):
+        done = sparkserve(checkout, *arguments, "--json" if arguments[0] == "deploy" else "--no-digests")
         assert done.returncode == 30, done.stderr
         assert "engine-gb10, which is not built yet" in done.stdout + done.stderr
+
+
+def test_up_of_a_fleet_of_sparks_names_deploy(checkout: Path) -> None:
+    done = sparkserve(checkout, "up", "--fleet", "tp3-triangle")
+    assert done.returncode == 30, done.stderr
+    assert "/dev/nvidia0" in done.stderr and "./sparkserve deploy --fleet tp3-triangle" in done.stderr
 
 
 def test_other_values_of_options_are_told_by_the_option_that_has_them(checkout: Path) -> None:

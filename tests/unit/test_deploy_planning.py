@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pytest
 from deploy_world import NODES, World, plan_to, running
-from local_values import PLANS
 from simulated_deployer import Deployer, Way
 from simulated_node import closure
 
-from sparkserve import commands, nix
+from sparkserve import nix
 from sparkserve.cli import deployed
-from sparkserve.deploy import history, planning, rollback, transaction, way
+from sparkserve.deploy import history, planning, rollback, transaction
 from sparkserve.deploy.history import History
 from sparkserve.deploy.journal import journals
 from sparkserve.deploy.state import State
 from sparkserve.engine import closure as closures
 from sparkserve.errors import SparkserveError
 from sparkserve.group.protocol import PastStart
-from sparkserve.runner import SSH, Local, Recorded, Result
+from sparkserve.runner import Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,33 +192,6 @@ def test_apply_does_what_was_printed_and_nothing_else(world: World, tmp_path: Pa
     history.require(tmp_path, "rollback", other)
     history.forget(tmp_path, "deploy")
     history.require(tmp_path, "deploy", other)
-
-
-def test_sparks_are_reached_by_their_addresses_and_the_owners_own_settings() -> None:
-    assert way.config(PLANS[0]) == (
-        "Host spark-0\n  HostName 10.77.0.1\nHost spark-1\n  HostName 10.77.0.2\n"
-        "Host spark-2\n  HostName 10.77.0.3\n"
-        "Host *\n  Include ~/.ssh/config\n  Include /etc/ssh/ssh_config\n  User root\n"
-    )
-
-
-def test_a_node_reaches_itself_without_ssh(tmp_path: Path) -> None:
-    text = PLANS[1].model_dump_json()
-    (tmp_path / "current").mkdir()
-    (tmp_path / "current/plan.json").write_text(text)
-    found = way.from_node([tmp_path / "none", tmp_path / "current"])
-    assert (found.own, found.nodes) == ("spark-1", list(NODES))
-    (tmp_path / "newer").mkdir()
-    (tmp_path / "newer/plan.json").write_text(text.replace('"gates"', '"proofs"'))
-    assert way.from_node([tmp_path / "newer", tmp_path / "current"]) == found
-    with pytest.raises(SparkserveError, match=r"PLAN\.SCHEMA"):
-        way.from_node([tmp_path / "newer", tmp_path / "none"])
-    command = commands.reads(sys.executable, "-c", "print('near')")
-    afar = cast("SSH", Recorded({command.line(): Result(0, "afar\n")}))
-    runner = way.Among("spark-1", Local(), afar)
-    assert [runner.run(node, command).out for node in NODES] == ["afar\n", "near\n", "afar\n"]
-    with pytest.raises(SparkserveError, match="a sparkserve checkout, or a node"):
-        way.from_node([tmp_path / "none"])
 
 
 def test_a_resume_here_ends_the_journal_that_was_left_open(tmp_path: Path, world: World) -> None:

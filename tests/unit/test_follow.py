@@ -10,7 +10,7 @@ import pytest
 
 from sparkserve import commands
 from sparkserve.errors import SparkserveError
-from sparkserve.local import follow as following
+from sparkserve.reach import follow as following
 from sparkserve.runner import Recorded
 
 if TYPE_CHECKING:

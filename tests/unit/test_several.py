@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import test_group_rows as rows
+import test_reach_rows as rows
 from local_values import PLANS
 
 from sparkserve import commands, disk
@@ -15,13 +15,14 @@ from sparkserve.commands import Command, Safety
 from sparkserve.deploy.plan import DeployPlan, Member
 from sparkserve.deploy.state import Deployment, State
 from sparkserve.errors import SparkserveError
-from sparkserve.local import fleets, health, lock, names, namespaces, power, several, triangle
+from sparkserve.local import fleets, lock, names, namespaces, power, several, triangle
 from sparkserve.local.boot import DEFAULT_SIZES
 from sparkserve.local.cgroups import Cgroups
-from sparkserve.local.group_rows import Missing
-from sparkserve.local.health import Health
 from sparkserve.local.record import Fleet
 from sparkserve.local.tools import Tools
+from sparkserve.reach import health
+from sparkserve.reach.health import Health
+from sparkserve.reach.rows import Missing
 from sparkserve.runner import Recorded, Result
 from sparkserve.transport import rollout
 
@@ -130,7 +131,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
             raise SparkserveError("ENGINE.STATE", expected="it up", found="no nodes", where=name, do="Up.")
         return fleet
 
-    def wait(endpoint: str, seconds: float) -> None:
+    def wait(endpoint: str, fleet: str) -> None:
         if made.health_fails:
             raise made.health_fails
 
@@ -370,7 +371,7 @@ def test_who_serves_is_the_front_s_word(world: World) -> None:
 def test_who_asks_an_endpoint_with_keys_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     serving = PLANS[0].serving.model_copy(update={"api_key_file": "/etc/k"})
     keyed = [plan.model_copy(update={"serving": serving}) for plan in PLANS]
-    monkeypatch.setattr(several.Nodes, "plan", lambda self: keyed[0])
+    monkeypatch.setattr(several.Here, "head", keyed[0])
     assert several.bring_up(keyed).keyed is True
     assert fleets.find(FLEET).serving().key_file == Path("/etc/k")
     assert several.bring_up(PLANS).keyed is False

@@ -32,17 +32,23 @@ class Fleet(NamedTuple):
     def source(self, target: Target) -> Source:
         """See `Place.source`."""
         from sparkserve.bench.watch import Here, There
-        from sparkserve.local import several, triangle
+        from sparkserve.local import fleets
+        from sparkserve.reach.nodes import Nodes
 
-        if not several.exists(self.name):
-            return Here(target.plan.node.name if target.plan else self.name)
-        there = triangle.load(self.name)
-        return There(several.connect(there), tuple(there.nodes))
+        there = fleets.find(self.name)
+        if isinstance(there, Nodes):
+            return There(there.connect(), tuple(there.nodes))
+        return Here(target.plan.node.name if target.plan else self.name)
 
     def restart(self) -> None:
         """See `Place.restart`."""
         from sparkserve.local import fleets
+        from sparkserve.reach.sparks import Sparks
 
+        there = fleets.find(self.name)
+        if isinstance(there, Sparks):
+            there.restart()
+            return
         fleets.take_down(self.name)
         fleets.bring_up(self.name)
 

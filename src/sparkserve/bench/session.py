@@ -148,7 +148,9 @@ def _uncut(boot: Boot) -> Boot:
 def _same(boot: Boot, target: Target) -> bool:
     """Whether it is of the engine that answers now. An endpoint without boots of its own is taken for one."""
     now, then = target.subject, boot.subject
-    return (now.endpoint, now.fleet_id, now.boot) == (then.endpoint, then.fleet_id, then.boot)
+    # A fleet's endpoint may be a port that ssh forwards, another one for each command.
+    here, there = ((each.fleet or each.endpoint, each.fleet_id, each.boot) for each in (now, then))
+    return here == there
 
 
 def _with(boot: Boot, notes: list[str], watching: watch.Watch | None) -> Boot:

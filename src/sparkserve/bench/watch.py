@@ -216,5 +216,5 @@ def _unseen(name: str, found: str) -> SparkserveError:
         expected="a look at MemAvailable each second",
         found=found,
         where=name,
-        do="Look whether the node is on: ./sparkserve status.",
+        do="Look whether it is on and on its network: ./sparkserve status --fleet FLEET asks all nodes.",
     )

@@ -67,7 +67,7 @@ def make(
     """The plan to bring each node to its target, `lacking` so many bytes of it.
 
     Raises `NODE.CLOSURE` for a profile that is not ours, `DEPLOY.BASE` when what is current is not of one
-    fleet id, and `DEPLOY.NOTHING` when all have and have kept what they get.
+    fleet id, and `DEPLOY.NOTHING` when all have and have kept what they get, and it serves.
     """
     for node, there in found.items():
         _ours(node, there)
@@ -76,7 +76,9 @@ def make(
         raise _several(fleet, found)
     current = {node: there.base.path if there.base else None for node, there in found.items()}
     same = current == dict(targets)
-    if same and all(targets[node] in there.kept for node, there in found.items()):
+    status = rollout.status(runner, next(iter(targets)))
+    serves = status is not None and status.state == "up"
+    if same and serves and all(targets[node] in there.kept for node, there in found.items()):
         raise SparkserveError(
             "DEPLOY.NOTHING",
             expected="another closure than the one that runs",
@@ -93,7 +95,7 @@ def make(
         base_fleet_id=bases.pop() if bases else None,
         target_fleet_id=fleet_id,
         gates=tuple(gates),
-        downtime=_downtime(rollout.status(runner, next(iter(targets))), same=same),
+        downtime=_downtime(status, same=same),
     )
 
 

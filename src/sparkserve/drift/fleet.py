@@ -76,16 +76,16 @@ def here(*, live: bool, deep: bool) -> Drift:
 def of_fleet(fleet: str, *, live: bool, deep: bool) -> Drift:
     """Every node of `fleet`. One that does not answer differs too.
 
-    Raises `ENGINE.STATE` when nothing of it is there, `FLEET.NAME`, and for a fleet of one `PLAN.SCHEMA`.
+    Raises `ENGINE.STATE` when nothing of it is there, as `fleets.find`, and for a fleet of one `PLAN.SCHEMA`.
     """
-    from sparkserve.local import fleets, several, single, triangle
+    from sparkserve.local import fleets, single
+    from sparkserve.reach.nodes import Nodes
 
-    if several.exists(fleet):
-        there = triangle.load(fleet)
-        with closing(several.connect(there)) as runner:
+    there = fleets.find(fleet)
+    if isinstance(there, Nodes):
+        with closing(there.connect()) as runner:
             return over(runner, there.nodes, live=live, deep=deep)
-    alone = fleets.find(fleet)
-    runs = alone.runs() if isinstance(alone, single.Engine) else []
+    runs = there.runs() if isinstance(there, single.Engine) else []
     if not runs:
         raise SparkserveError(
             "ENGINE.STATE",

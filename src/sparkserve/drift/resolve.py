@@ -8,8 +8,9 @@ from pathlib import Path
 from sparkserve import commands
 from sparkserve.drift import revisions, sides
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import command, names
-from sparkserve.local import several, triangle
+from sparkserve.fleet import command
+from sparkserve.local import fleets, several
+from sparkserve.reach.nodes import Nodes
 
 _NUMBER = 6  # digits of a generation's number at most: seven may be a commit
 
@@ -17,7 +18,7 @@ _NUMBER = 6  # digits of a generation's number at most: seven may be a commit
 def resolve(word: str, fleet: str, node: str | None = None) -> sides.Side:
     """The side that `word` names: a host closure's folder, a generation of a node, a commit, or `.`.
 
-    Generations are those of `node` of the laptop fleet `fleet`, its head unless named, else of this machine.
+    Generations are those of `node` of the fleet `fleet`, its head unless named; on a node, its own.
     Raises `CLI.USAGE` for a word that names nothing, else what reading or evaluating it raises.
     """
     folder = Path(word)
@@ -50,9 +51,7 @@ def _generation(number: int, fleet: str, node: str | None) -> sides.Side:
     here = Path(f"{commands.PROFILE}-{number}-link")
     if node is None and here.is_dir():
         return sides.of_folder(here.resolve())
-    if not several.exists(fleet):
-        names.file(fleet)  # which "up" would not know either
-    there = triangle.load(fleet)
-    name = there.plan(node).node.name if node else there.nodes[0]
-    with closing(several.connect(there)) as runner:
-        return sides.of_generation(runner, name, number)
+    found = fleets.find(fleet)
+    there = found if isinstance(found, Nodes) else several.Nodes(fleet)  # which says that it is down
+    with closing(there.connect()) as runner:
+        return sides.of_generation(runner, there.named(node), number)

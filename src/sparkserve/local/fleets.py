@@ -1,27 +1,24 @@
-"""Fleets on this machine, of one node or of several: what the commands for either ask, in one form.
+"""Fleets: on this machine, of one node or of several, or Sparks. Each is found and asked in one form.
 
 `up` goes by what the fleet's files say, the others by what is there: files may have changed, or be gone.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve import checkout, disk
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import command, plans
+from sparkserve.fleet import DEFAULT_FLEET, about, command, names, plans
 from sparkserve.local import lock
-from sparkserve.terminal import phase
+from sparkserve.terminal import console, phase
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-    from pathlib import Path
-
     from sparkserve.plan import Plan
-Part = Literal["engine", "supervisor", "front"]
+    from sparkserve.reach.afar import Afar
+    from sparkserve.reach.there import Serving, There
 
-# What a state means and what to do about it.
+# What a state means and what to do about it, of a fleet on this machine.
 ADVICE = {
     "stopped": "Start it with: ./sparkserve up.",
     "starting": "Wait until its ./sparkserve up is done.",
@@ -39,7 +36,7 @@ ADVICE = {
 
 def advice(state: str, fleet: str) -> str:
     """What to do about a node of `fleet` in this state; nothing when it is ready."""
-    return re.sub(r"\./sparkserve (\w+)", lambda found: command(found[1], fleet), ADVICE.get(state, ""))
+    return about(ADVICE.get(state, ""), fleet)
 
 
 class Up(NamedTuple):
@@ -57,73 +54,54 @@ class Up(NamedTuple):
     keyed: bool = False
 
 
-class Serving(NamedTuple):
-    """Who answers for a fleet: `state` is `ready` or a key of `ADVICE`, `reason` why, if anybody knows.
-
-    `answered` notes the seconds of an answer. Requests must show a key of `key_file`, if there is one.
-    """
-
-    state: str
-    reason: str
-    endpoint: str
-    model: str
-    answered: Callable[[float], object] = lambda seconds: None
-    key_file: Path | None = None
-
-
-class There(Protocol):
-    """A fleet as it is on this machine: engines, nodes, or nothing but old logs."""
-
-    def take_down(self) -> bool:
-        """Stop it; False when nothing ran. The caller holds the fleet's lock."""
-        ...
-
-    def report(self) -> list[dict[str, Any]]:
-        """Each node, as `status --json` prints it."""
-        ...
-
-    def serving(self) -> Serving:
-        """Who answers for it."""
-        ...
-
-    def plan(self) -> Plan:
-        """The plan that the head runs by, whatever the fleet's files say now. Raises `ENGINE.STATE`."""
-        ...
-
-    def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:
-        """The last lines of each node's newest log, each with the node's name when there are several.
-
-        `follow` goes on with new ones, over new starts, until nobody reads stdout any more.
-        """
-        ...
-
-
 def bring_up(fleet: str) -> Up:
-    """Make `fleet` serve what its files say. Raises any error of the phases."""
+    """Make `fleet` serve what its files say. Raises `FLEET.OPTION` for Sparks, else any error of a phase."""
     from sparkserve.local import several, single
+    from sparkserve.reach import afar
 
     with phase("Evaluate the plan"):
         found = plans.load(fleet)
+        if afar.needed(found[0]):
+            raise _of_sparks(found[0])
         plans.require_packages(found[0])
     return single.bring_up(found[0]) if len(found) == 1 else several.bring_up(found)
 
 
 def take_down(fleet: str) -> bool:
     """Stop `fleet`, also one whose files are gone; False when there was nothing. Raises `FLEET.NAME`."""
-    find(fleet)  # a lock is made only of what can be a name
+    names.check(fleet)  # a lock is made only of what can be one
     with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
         return find(fleet).take_down()  # now: an `up` that had the lock has made what there is
 
 
 def find(fleet: str) -> There:
-    """`fleet` as it is on this machine. Raises `FLEET.NAME` for a name that no fleet has or had."""
-    from sparkserve.local import several, single
+    """`fleet` as it is: on this machine if anything of it is, else as its plan says where its nodes are.
 
-    return several.Nodes(fleet) if several.exists(fleet) else single.Engine(fleet)
+    On a node, which has no checkout, the fleet of that node. Raises `FLEET.NAME` for a name that no fleet has
+    or had, and for a fleet that left nothing here what evaluating its plan raises.
+    """
+    from sparkserve.local import several, single
+    from sparkserve.reach import afar, sparks
+
+    if not checkout.found():
+        return sparks.Sparks(_of_this_node(fleet))
+    if several.exists(fleet):
+        return several.Nodes(fleet)
+    engine = single.Engine(fleet)
+    if engine.recorded or fleet not in names.known():
+        return engine
+    try:
+        head = plans.load(fleet)[0]
+    except SparkserveError as error:
+        if not engine.left:
+            raise
+        console.print(f"Nothing but this machine is looked at: {error}", markup=False)
+        return engine
+    return sparks.Sparks(afar.Afar(head)) if afar.needed(head) else engine
 
 
 def ready(fleet: str) -> tuple[There, Serving]:
-    """`fleet`, and who answers for it. Raises `ENGINE.STATE` unless it is ready, and `FLEET.NAME`."""
+    """`fleet`, and who answers for it. Raises `ENGINE.STATE` unless it is ready, and as `find`."""
     there = find(fleet)
     serving = there.serving()
     if serving.state != "ready":
@@ -131,7 +109,35 @@ def ready(fleet: str) -> tuple[There, Serving]:
             "ENGINE.STATE",
             expected="an engine that is ready to be asked",
             found=f"it is {serving.state}" + (f": {serving.reason}" if serving.reason else ""),
-            where=fleet,
-            do=advice(serving.state, fleet),
+            where=there.name,
+            do=there.advice(serving.state),
         )
     return there, serving
+
+
+def _of_this_node(fleet: str) -> Afar:
+    """The way from this node to its fleet, which `fleet` is unless nobody has named one."""
+    from sparkserve.reach import afar
+
+    found = afar.from_node()
+    own = found.head.fleet.name
+    if fleet not in (own, DEFAULT_FLEET):
+        raise SparkserveError(
+            "FLEET.NAME",
+            expected=f"{own}, the fleet of this node",
+            found=fleet,
+            where="this machine, which has no checkout",
+            do="Leave out --fleet, or ask from a checkout that has that fleet.",
+        )
+    return found
+
+
+def _of_sparks(head: Plan) -> SparkserveError:
+    name = head.fleet.name
+    return SparkserveError(
+        "FLEET.OPTION",
+        expected="a fleet whose nodes can be made on this machine",
+        found=f"an engine that needs {head.engine.devices[0]}, so its nodes are machines of their own",
+        where=f"hosts/{name}/fleet.nix",
+        do=f"{command('deploy', name)} moves them to what the files say.",
+    )

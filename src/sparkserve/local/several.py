@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from typing import TYPE_CHECKING, Any
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
-from sparkserve import checkout, commands, disk, nix
+from sparkserve import checkout, disk, nix
 from sparkserve.commands import Safety
 from sparkserve.deploy import survey
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import plans
-from sparkserve.group.look import Look
 from sparkserve.interrupts import uninterrupted
-from sparkserve.local import group_logs, group_rows, health, lock, namespaces, power, triangle
-from sparkserve.local.fleets import Serving, Up
-from sparkserve.local.group_rows import Missing
+from sparkserve.local import lock, namespaces, power, triangle
+from sparkserve.local.fleets import Up, advice
+from sparkserve.reach import health, logs, nodes
 from sparkserve.runner import SSH
 from sparkserve.terminal import console, phase
 from sparkserve.transport import deliver, rollout
 from sparkserve.transport.addressed import addressed
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from sparkserve.group.protocol import Status
-    from sparkserve.local.fleets import Part
     from sparkserve.local.record import Fleet
     from sparkserve.plan import Plan
     from sparkserve.runner import Runner
-
-HEALTHY_S = 60.0  # from "up" to the front's first token, on cores that three ranks share
 
 
 def bring_up(found: Sequence[Plan]) -> Up:
@@ -64,10 +58,10 @@ def bring_up(found: Sequence[Plan]) -> Up:
                 try:
                     already = not rollout.put_into_effect(runner, closures) and _state(runner, head) == "up"
                     status = rollout.start_group(runner, head.node.name)
-                    health.wait(head.serving.endpoint, HEALTHY_S)
+                    health.wait(head.serving.endpoint, name)
                 except SparkserveError:
                     if not were_on:
-                        group_logs.keep(runner, fleet, checkout.state())
+                        logs.keep(runner, name, fleet.nodes, checkout.state())
                     raise
             seconds["ready"] = time.monotonic() - begin
         except BaseException as error:
@@ -86,82 +80,76 @@ def exists(fleet: str) -> bool:
     return triangle.exists(fleet)
 
 
-class Nodes:
-    """A fleet whose nodes are there, or something that is left of them."""
+@dataclass(frozen=True)
+class Here:
+    """The way to nodes on this machine. See `reach.way.Way`."""
 
-    def __init__(self, fleet: str) -> None:
-        self._name = fleet
+    fleet: Fleet
+
+    @property
+    def head(self) -> Plan:
+        """The plan that the head was powered on for, or was deployed by from here."""
+        return self.fleet.plans[0]
+
+    @property
+    def nodes(self) -> list[str]:
+        """The nodes' names in rank order."""
+        return self.fleet.nodes
+
+    @property
+    def on(self) -> list[str]:
+        """Those that are powered on."""
+        return [node for node in self.nodes if power.init(self.fleet, node) is not None]
+
+    def connect(self, allow: Safety = Safety.READS_HOSTS) -> Runner:
+        """See `Way.connect`."""
+        return connect(self.fleet, allow)
+
+    def current(self, runner: Runner) -> Plan:
+        """See `Way.current`: nobody needs to be asked."""
+        return self.head
+
+    @contextmanager
+    def endpoint(self, plan: Plan) -> Iterator[str]:
+        """See `Way.endpoint`: the keeper passes the port on."""
+        yield plan.serving.endpoint
+
+
+class Nodes(nodes.Nodes):
+    """A fleet whose nodes are on this machine, or something that is left of them."""
+
+    def way(self) -> Here:
+        """See `nodes.Nodes.way`."""
+        return Here(triangle.load(self.name))
+
+    def advice(self, state: str) -> str:
+        """See `There.advice`."""
+        return advice(state, self.name)
 
     def take_down(self) -> bool:
         """Drain the group and end the nodes. Their disks stay, and the ends of their logs here."""
         try:
-            there = triangle.load(self._name)
+            there = triangle.load(self.name)
         except SparkserveError as error:
             console.print(f"Not drained: {error}", markup=False)
         else:
             self._drain(there)
-        with phase(f"Power off the nodes of {self._name}"):
-            return triangle.down(self._name)
+        with phase(f"Power off the nodes of {self.name}"):
+            return triangle.down(self.name)
 
     def _drain(self, there: Fleet) -> None:
         with closing(connect(there, Safety.STOPS_SERVING)) as runner:
             try:
-                with phase(f"Drain {self._name}"):
+                with phase(f"Drain {self.name}"):
                     rollout.stop(runner, dict.fromkeys(there.nodes))
             except SparkserveError as error:
                 console.print(f"Not drained: {error}", markup=False)
-            group_logs.keep(runner, there, checkout.state())
-
-    def report(self) -> list[dict[str, Any]]:
-        """See `There.report`. All nodes are asked at once, each for ten seconds at most."""
-        there = triangle.load(self._name)
-        looks: dict[str, Look | Missing] = dict.fromkeys(there.nodes, group_rows.OFF)
-        on = [node for node in there.nodes if power.init(there, node) is not None]
-        with closing(connect(there)) as runner, ThreadPoolExecutor(1) as pool:
-            endpoint = pool.submit(health.ask, there.plans[0].serving.endpoint)
-
-            def work(node: str) -> None:
-                looks[node] = _look(runner, node)
-
-            deliver.parallel(runner, dict.fromkeys(on), work)
-        return group_rows.rows(there.plans[0], looks, endpoint.result())
-
-    def serving(self) -> Serving:
-        """See `There.serving`: the front answers for the group."""
-        serving = self.plan().serving
-        verdict, reason, _ = health.ask(serving.endpoint)
-        state = "ready" if verdict == "ok" else verdict or "silent"
-        return Serving(state, reason, serving.endpoint, serving.model, key_file=serving.key_file)
-
-    def plan(self) -> Plan:
-        """See `There.plan`."""
-        return triangle.load(self._name).plans[0]
-
-    def logs(self, lines: int, *, follow: bool, part: Part, node: str | None) -> Generator[str, None, None]:
-        """See `There.logs`."""
-        there = triangle.load(self._name)
-        nodes = [there.plan(node).node.name] if node else there.nodes[:1] if part == "front" else there.nodes
-        with closing(connect(there)) as runner:
-            found = group_logs.read(runner, nodes, part, lines, follow=follow)
-            with closing(found):
-                for name, line in found:
-                    yield line if len(nodes) == 1 else f"{name} | {line}"
+            logs.keep(runner, self.name, there.nodes, checkout.state())
 
 
 def connect(fleet: Fleet, allow: Safety = Safety.READS_HOSTS) -> Runner:
     """The way to the nodes."""
     return SSH(fleet.ssh_config, allow, fleet.environment, fleet.names.connections)
-
-
-def _look(runner: Runner, node: str) -> Look | Missing:
-    try:
-        result = runner.run(node, commands.look())
-        return Look.model_validate_json(result.out)
-    except SparkserveError as error:
-        return Missing("unreachable", error.found)
-    except ValidationError:
-        said = result.err.strip().splitlines()[-1:]
-        return Missing("lost", f"it has no sparkserve of this version ({''.join(said) or 'no message'})")
 
 
 def build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
@@ -174,10 +162,10 @@ def build(found: Sequence[Plan], seconds: dict[str, float]) -> dict[str, Path]:
     fetch.fetch([*BUILDER, "node", *guard, engine.package, engine.model], [], None)
     seconds["pins"] = time.monotonic() - begin
     begin = time.monotonic()
-    nodes = [plan.node.name for plan in found]
-    with phase(f"Build the closures of {', '.join(nodes)}") as detail:
+    names = [plan.node.name for plan in found]
+    with phase(f"Build the closures of {', '.join(names)}") as detail:
         built = nix.build(list(map(plans.host, found)), on_line=lambda line: detail(line[:100]))
-    closures = dict(zip(nodes, addressed(built), strict=True))
+    closures = dict(zip(names, addressed(built), strict=True))
     seconds["build"] = time.monotonic() - begin
     return closures
 

@@ -16,16 +16,17 @@ from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, names, plans
 from sparkserve.interrupts import uninterrupted
 from sparkserve.local import lock, namespaces, port
-from sparkserve.local.fleets import Serving, Up
+from sparkserve.local.fleets import Up, advice
 from sparkserve.plan import load as load_plan
+from sparkserve.reach.there import Serving
 from sparkserve.terminal import console, phase
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from sparkserve.engine.record import Run
-    from sparkserve.local.fleets import Part
     from sparkserve.plan import Plan
+    from sparkserve.reach.there import Part
 
 
 SILENT_S = 15.0
@@ -67,7 +68,7 @@ class Engine:
 
     def __init__(self, fleet: str) -> None:
         """Raises `FLEET.NAME` for a name that no fleet has or had."""
-        self._name = fleet
+        self.name = fleet
         folder = checkout.state() / "log" / fleet
         # A fleet whose files are deleted may still run.
         if not (names.PATTERN.fullmatch(fleet) and folder.is_dir()):
@@ -83,13 +84,27 @@ class Engine:
             if run is None:
                 continue
             what = "Stop" if run.alive() else "Clean up after the dead engine of"
-            with phase(f"{what} {self._name}/{files.node}") as detail:
+            with phase(f"{what} {self.name}/{files.node}") as detail:
                 process.stop(run, files, detail)
         return found
 
     def report(self) -> list[dict[str, Any]]:
         """See `There.report`."""
         return [status.report(files) for files in self._nodes]
+
+    def advice(self, state: str) -> str:
+        """See `There.advice`."""
+        return advice(state, self.name)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether an engine was started here and not taken down since."""
+        return any(files.run.exists() for files in self._nodes)
+
+    @property
+    def left(self) -> bool:
+        """Whether it left logs on this machine."""
+        return bool(self._nodes)
 
     def runs(self) -> list[Run]:
         """The starts that are recorded, of engines that run or are dead. Raises `ENGINE.STATE`."""
@@ -130,8 +145,8 @@ class Engine:
             "ENGINE.STATE",
             expected="a fleet that has the log asked for",
             found=found,
-            where=self._name,
-            do=f"Start it with: {command('up', self._name)}.",
+            where=self.name,
+            do=f"Start it with: {command('up', self.name)}.",
         )
 
 

@@ -130,13 +130,17 @@ def _reboot(runner: Runner, node: str, closure: Path) -> None:
 
 def stop(runner: Runner, closures: Mapping[str, object]) -> None:
     """End the group and the supervisors on all nodes (the head first in `closures`); the front stays."""
-    head = next(iter(closures))
+    drain(runner, next(iter(closures)))
+    parallel(runner, closures, lambda node: check(runner, node, commands.stop_units(RANK)))
+
+
+def drain(runner: Runner, head: str) -> None:
+    """Let requests end, and end the group: its ranks' supervisors stay."""
     status = _status(runner.run(head, commands.ask_group("stop")))
     deadline = time.monotonic() + STOP_S
     # Without a controller there is nothing to drain: stopping the units ends what is left.
     while status is not None and (status.state != "down" or status.phase) and time.monotonic() < deadline:
         status = _status(runner.run(head, commands.wait_group(status.key, LOOK_S)))
-    parallel(runner, closures, lambda node: check(runner, node, commands.stop_units(RANK)))
 
 
 def status(runner: Runner, head: str) -> Status | None:

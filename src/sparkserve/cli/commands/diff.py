@@ -37,6 +37,8 @@ def _words(_context: click.Context, _parameter: click.Parameter, begun: str) -> 
 
     ./sparkserve diff 3 4 --node spark-1 --stat
 
+    ./sparkserve diff 3 4 --fleet tp3-triangle   # Sparks, over ssh
+
     ./sparkserve diff HEAD . --fleet tp3-triangle # what is not committed yet
 
     ./sparkserve diff v1 main --tree

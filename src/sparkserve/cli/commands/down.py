@@ -1,4 +1,4 @@
-"""`sparkserve down`: stop what `up` started."""
+"""`sparkserve down`: stop what `up` started, or what `deploy` did."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from sparkserve.cli import options
 
     ./sparkserve down
 
-Running requests get up to 30 s to finish. It also cleans up after an engine that was killed or crashed."""
+    ./sparkserve down --fleet tp3-triangle       # Sparks stay on
+
+Running requests get up to 30 s to finish. It also cleans up after an engine that was killed or crashed.
+
+Nodes on this machine are powered off. Sparks are not: the units that serve are stopped on all that answer,
+and the group stays down over a reboot; deploy --apply starts it again. No Spark has run this yet.
+
+Exit code: 0 when nothing runs any more, 71 when a Spark does not answer (the others are stopped), 91 while a
+deployment is open on Sparks."""
 )
 @options.fleet
 def command(fleet: str) -> None:

@@ -19,9 +19,13 @@ from sparkserve.cli import options
 
     ./sparkserve logs --node spark-1 --part supervisor
 
+    ./sparkserve logs --fleet tp3-triangle -n 5  # of Sparks, over ssh
+
 Of several nodes each line begins with its node. Parts beside the engine, on nodes: the supervisor (why a boot
 ended) and the head's front (each request). The log of the start before the last one lies beside it, with the
-suffix .1; on a node, those of the last ten boots are in /var/log/sparkserve."""
+suffix .1; on a node, those of the last ten boots are in /var/log/sparkserve. Nodes of this machine that are
+off have left the end of their last log here. Exit code: 71 when a node does not answer, after the lines of
+the others."""
 )
 @options.fleet
 @click.option("-f", "--follow", is_flag=True, help="Go on with new lines until Ctrl-C; survives a restart.")

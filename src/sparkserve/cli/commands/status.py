@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,14 +19,20 @@ if TYPE_CHECKING:
 
     ./sparkserve status --json | jq -r '.nodes[0].state'
 
+    ./sparkserve status --fleet tp3-triangle     # Sparks, which are asked over ssh
+
 Exit code: 0 when every node is ready, 52 otherwise. States: stopped; starting (up still waits for its first
 answer); abandoned (that up is gone; another one waits on); ready; silent (it was ready, and no answer comes
 any more); dead (it ended by itself: see logs; down or up cleans up).
 
-Of a node in a group also: off; unreachable (it is on and does not answer over ssh; its rank may serve on);
-lost (it has no connection to the group's controller); proving (it is up, the first token is awaited);
-draining; down (the group does not run). Its pid is the one that the node itself counts. Free is the node's
-MemAvailable, and the least since the engine's start, as its memory guard saw them."""
+Of a node in a group also: off; unreachable (it does not answer over ssh; its rank may serve on); lost (it has
+no connection to the group's controller); proving (it is up, the first token is awaited); draining; down (the
+group does not run). Its pid is the one that the node itself counts. Free is the node's MemAvailable, and the
+least since the engine's start, as its memory guard saw them. Whether a Spark is off, nobody can say from
+elsewhere: it is unreachable.
+
+The nodes of a fleet are Sparks when its engine needs devices (serving.devices): docs/deploy.md says how they
+are reached. On a Spark itself, without a checkout, the fleet is its own. No Spark has been asked yet."""
 )
 @options.fleet
 @options.as_json
@@ -39,11 +44,14 @@ def command(context: click.Context, fleet: str, as_json: bool) -> None:
     from sparkserve.output import print_json
     from sparkserve.terminal import console, print_table
 
-    nodes = fleets.find(fleet).report()
+    there = fleets.find(fleet)
+    nodes = there.report()
     if as_json:
-        print_json({"fleet": fleet, "nodes": nodes})
+        print_json({"fleet": there.name, "nodes": nodes})
+    elif not nodes:
+        console.print(f"{there.name} was not brought up on this machine yet. {there.advice('stopped')}")
     elif all(node["state"] == "stopped" for node in nodes):
-        console.print(f"{fleet} does not run. {fleets.advice('stopped', fleet)}")
+        console.print(f"{there.name} does not run. {there.advice('stopped')}")
     else:
         columns = (
             "node",
@@ -58,7 +66,7 @@ def command(context: click.Context, fleet: str, as_json: bool) -> None:
             "endpoint",
         )
         print_table(columns, [_row(node) for node in nodes])
-        for text, names in _remarks(nodes, partial(fleets.advice, fleet=fleet)).items():
+        for text, names in _remarks(nodes, there.advice).items():
             console.print(f"{', '.join(names)}: {text}")
     if not nodes or any(node["state"] != "ready" for node in nodes):
         context.exit(EXIT_CODES["ENGINE.STATE"])

@@ -17,7 +17,8 @@ from sparkserve.cli import options
     SPARKSERVE_FLEET=local-single ./sparkserve up
 
 Run it again at any time: when the running engine is what the files say, it only checks that it answers.
-Ctrl-C stops it in any phase and leaves no process behind."""
+Ctrl-C stops it in any phase and leaves no process behind. It makes nodes on this machine; Sparks get what the
+files say by deploy."""
 )
 @options.fleet
 @options.as_json

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     ./sparkserve verify --live --deep --fleet local-single
 
+    ./sparkserve verify --live --fleet tp3-triangle   # Sparks, over ssh
+
     ./sparkserve verify --live --json | jq -r '.nodes[].differences[] | "\\(.part) \\(.what)"'
 
     sparkserve verify --live --here              # on a node: this node alone

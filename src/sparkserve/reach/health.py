@@ -6,10 +6,12 @@ import time
 from typing import NamedTuple
 
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import command
 from sparkserve.terminal import phase
 
 ANSWER_S = 5.0
 LOOK_S = 0.2
+HEALTHY_S = 60.0  # from "up" to the front's first token, on cores that three ranks share
 
 
 class Health(NamedTuple):
@@ -34,8 +36,8 @@ def ask(endpoint: str) -> Health:
         return Health("", f"{endpoint} is not the front of a group")
 
 
-def wait(endpoint: str, seconds: float) -> None:
-    """Wait until the front has seen a token. Raises `ENGINE.READY`."""
+def wait(endpoint: str, fleet: str, seconds: float = HEALTHY_S) -> None:
+    """Wait until the front of `fleet` has seen a token. Raises `ENGINE.READY`."""
     begin = time.monotonic()
     with phase("Wait for a real answer"):
         while (found := ask(endpoint)).verdict != "ok":
@@ -45,6 +47,6 @@ def wait(endpoint: str, seconds: float) -> None:
                     expected=f"a token from the whole group within {seconds:.0f} s",
                     found=found.reason,
                     where=f"{endpoint}/health",
-                    do="./sparkserve status says which rank it waits for.",
+                    do=f"{command('status', fleet)} says which rank it waits for.",
                 )
             time.sleep(LOOK_S)

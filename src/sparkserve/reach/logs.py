@@ -8,7 +8,7 @@ from sparkserve import commands
 from sparkserve.engine import log
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
-from sparkserve.local import follow as following
+from sparkserve.reach import follow as following
 from sparkserve.runner import check
 from sparkserve.transport.deliver import parallel
 from sparkserve.transport.rollout import FRONT, RANK
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from sparkserve.commands import Command
-    from sparkserve.local.fleets import Part
-    from sparkserve.local.record import Fleet
+    from sparkserve.reach.there import Part
     from sparkserve.runner import Runner
 
 KEPT = 2000  # lines of an engine
@@ -58,11 +57,11 @@ def read(
         raise missing
 
 
-def keep(runner: Runner, fleet: Fleet, state: Path) -> None:
+def keep(runner: Runner, fleet: str, nodes: Sequence[str], state: Path) -> None:
     """Write the end of each node's logs into the state folder, where those of a single node are."""
 
     def work(node: str) -> None:
-        files = NodeFiles(state, fleet.name, node)
+        files = NodeFiles(state, fleet, node)
         try:
             said = _lines(runner, node, commands.journal(RANK, KEPT_OF_SUPERVISOR))
             text = [*_lines(runner, node, commands.boot_log(KEPT)), *(f"supervisor: {line}" for line in said)]
@@ -71,7 +70,7 @@ def keep(runner: Runner, fleet: Fleet, state: Path) -> None:
         files.prepare()
         files.log.write_text("".join(f"{line}\n" for line in text))
 
-    parallel(runner, dict.fromkeys(fleet.nodes), work)
+    parallel(runner, dict.fromkeys(nodes), work)
 
 
 def _lines(runner: Runner, node: str, command: Command) -> list[str]:

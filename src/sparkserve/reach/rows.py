@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
     from sparkserve.group.look import Look
     from sparkserve.group.protocol import RankStatus, Status
-    from sparkserve.local.health import Health
     from sparkserve.plan import Plan
+    from sparkserve.reach.health import Health
 
 
 class Missing(NamedTuple):
@@ -58,6 +58,8 @@ def _state(
         # It may serve on: an sshd that does not answer ends no engine.
         serves = rank is not None and look.state == "unreachable" and rank.phase
         return look.state, look.reason + (f"; the controller says of its rank: {serves}" if serves else "")
+    if look.unit == "inactive":  # not by itself: then it has failed, or starts anew
+        return "stopped", "its supervisor is stopped"
     if look.unit != "active":
         words = f"its supervisor is {look.unit or 'unknown to systemd'}: {look.said or 'no word from it'}"
         # Of a guard that found memory unreadable, and took the supervisor with it.
