@@ -94,6 +94,16 @@ def test_what_runs_already_is_proven_once_and_then_nothing_is_to_do(world: World
     assert boots == [[f"{plan.id} of me"], [], []]
 
 
+def test_what_is_kept_and_does_not_run_is_started(world: World, tmp_path: Path) -> None:
+    transaction.run(Way(world, "me"), planned(world, "a"), History(tmp_path / "state"))
+    world.wanted = False  # as after `down`
+    assert world.up is None
+    plan = planned(world, "a")
+    assert plan.downtime is not None and plan.downtime.source == "nothing is served now"
+    transaction.run(Way(world, "me"), plan, History(tmp_path / "state"))
+    assert world.up == "a"
+
+
 def test_a_first_deployment_says_that_there_is_nothing_to_return_to(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,7 @@ from sparkserve import commands
 from sparkserve.commands import Safety
 from sparkserve.deploy import survey
 from sparkserve.errors import SparkserveError
-from sparkserve.fleet import about
+from sparkserve.fleet import about, command
 from sparkserve.reach import health
 from sparkserve.reach.nodes import Nodes
 from sparkserve.runner import check
@@ -69,7 +69,7 @@ class Sparks(Nodes):
         node of another fleet; and `NODE.UNREACHABLE` for a node that is away, when the others are stopped.
         """
         head, units = self.nodes[0], rollout.units(self.nodes)
-        away: dict[str, SparkserveError] = {}
+        away: dict[str, str] = {}
         ran: list[str] = []
         with closing(self._way.connect(Safety.STOPS_SERVING)) as runner:
 
@@ -80,7 +80,7 @@ class Sparks(Nodes):
                 except SparkserveError as error:
                     if error.id != "NODE.UNREACHABLE":
                         raise
-                    away[node] = error
+                    away[node] = error.found
 
             def stop(node: str) -> None:
                 if "ActiveState=active" in check(runner, node, commands.shown_units(*units[node])):
@@ -93,9 +93,14 @@ class Sparks(Nodes):
                     rollout.drain(runner, head)
             with phase(f"Stop what serves on the nodes of {self.name}, which stay on"):
                 parallel(runner, {node: None for node in units if node not in away}, stop)
-        for node in units:
-            if node in away:
-                raise away[node]
+        if away:
+            raise SparkserveError(
+                "NODE.UNREACHABLE",
+                expected="all nodes to answer over ssh; what serves on those that do is stopped",
+                found="; ".join(f"{node}: {why}" for node, why in sorted(away.items())),
+                where=", ".join(sorted(away)),
+                do=f"When they answer: {command('down', self.name)}. {self.advice('unreachable')}",
+            )
         return bool(ran)
 
     def restart(self) -> None:

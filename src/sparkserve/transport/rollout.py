@@ -212,5 +212,5 @@ def _gave_up(status: Status, reason: str) -> SparkserveError:
         found=f"{reason}\n{log}".strip(),
         where=status.fleet,
         do=f"The ranks' logs: {called('logs', status.fleet)}. When the cause is gone: "
-        f"{called('up', status.fleet)}.",
+        f"{called('up', status.fleet)}; for Sparks, {called('deploy --apply', status.fleet)}.",
     )
