@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sparkserve.commands import PROFILE
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command
 from sparkserve.transport import rollout
@@ -31,5 +32,6 @@ def check(runner: Runner, fleet: str, found: Mapping[str, Found]) -> None:
             expected="units of the current generation on all nodes",
             found=f"others, or none, on {', '.join(sorted(others))}",
             where=fleet,
-            do=f"Somebody activated by hand, or an up was killed: {command('up', fleet)} makes them one.",
+            do=f"Somebody activated by hand, or an up was killed. {command('up', fleet)} makes them one on "
+            f"this machine's nodes, and {PROFILE}/bin/activate on each other one.",
         )
