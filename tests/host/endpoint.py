@@ -9,7 +9,7 @@ import urllib.request
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 
 def health(port: int) -> int:
@@ -30,7 +30,7 @@ def ask(port: int, question: str) -> str:
     return text
 
 
-def pieces(port: int, question: str) -> Iterator[str]:
+def pieces(port: int, question: str) -> Generator[str, None, None]:
     """The same as it comes."""
     with _asked(port, question, stream=True) as answer:
         for line in answer:
