@@ -1,5 +1,5 @@
 # Proves: every fleet in hosts/ has plans for every node, and plans with a golden copy are equal to it. A fleet of an engine
-# that is there has closures; one of an engine that is not built yet has none, and says so.
+# and a model that are there has closures; one of what is not built yet has none, and says so.
 # Costs: 50 ms.
 # A wanted change: ./sparkserve fleet plan FLEET --node NODE > tests/golden/FLEET/NODE.json
 { fleets, hosts, packages, pass }:
@@ -10,7 +10,7 @@ let
     let plans = fleets.${fleet}.plans;
     in map (node: { inherit fleet node; plan = plans.${node}; }) (attrNames plans);
   all = concatMap plansOf (attrNames fleets);
-  isBuilt = p: packages ? ${p.plan.engine.package};
+  isBuilt = p: packages ? ${p.plan.engine.package} && packages ? ${p.plan.engine.model};
   # What is thrown is only caught where it is wanted: an error in a closure that must be there is shown.
   hasClosure = p:
     let path = hosts.${p.fleet}.${p.node}.drvPath; in if isBuilt p then deepSeq path true else (tryEval path).success;
@@ -22,7 +22,7 @@ let
   names = list: toJSON (map (p: "${p.fleet}/${p.node}") list);
 in
 if promised != [ ] then
-  throw "closures of an engine that is not there: ${names promised}"
+  throw "closures of an engine or a model that is not there: ${names promised}"
 else if changed != [ ] then
   throw "plans differ from tests/golden: ${names changed}"
 else

@@ -3,6 +3,6 @@
 { devCheck }:
 devCheck {
   name = "unit";
-  folders = [ "src" "tests" "nix/lib" "nix/profiles" "nix/pins" "modules" "hosts" "docs" "manifests" "pkgs" "checks" ];
+  folders = [ "src" "tests" "nix/lib" "nix/wheels.py" "nix/profiles" "nix/pins" "modules" "hosts" "docs" "manifests" "pkgs" "checks" ];
   commands = [ [ "pytest" "-q" "-p" "no:cacheprovider" ] ];
 }

@@ -4,7 +4,7 @@ let
   inherit (lib) mkDefault mkOption types;
   cfg = config.engine;
   # What will be under pkgs/ and is not yet: a fleet of it has plans, and no closure (nix/host.nix says so).
-  packages = lib.attrNames (builtins.readDir ../pkgs) ++ [ "engine-gb10" "deepseek-v41-flash" ];
+  packages = lib.attrNames (builtins.readDir ../pkgs) ++ [ "deepseek-v41-flash" ];
   profile = import (./profiles + "/${config.serving.model}.nix");
   grouped = config.fleet.topology != "single";
 

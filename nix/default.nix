@@ -30,6 +30,7 @@ let
     cc = call ./cc.nix;
     runPython = call ./run-python.nix;
     wheels = call ./wheels.nix;
+    rootCheck = call ./root-check.nix;
     modules = call ./modules.nix;
     venv = call ./venv.nix;
     layer = call ./layer.nix;

@@ -1,4 +1,4 @@
-# A check that runs development tools over folders of the repository, laid out as in the checkout.
+# A check that runs development tools over folders and files of the repository, laid out as in the checkout.
 { runPython, dev, source, tools }:
 { name, folders, commands, path ? [ ] }:
 let

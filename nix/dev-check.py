@@ -1,5 +1,5 @@
-"""Builder: lays folders out as in the checkout and runs each command (a Python module and its arguments)
-there.
+"""Builder: lays folders and files out as in the checkout and runs each command (a Python module and its
+arguments) there.
 
 in (environment): folders (JSON: name -> path), project (pyproject.toml), commands (JSON list), programs
 (a folder for PATH).
@@ -14,7 +14,11 @@ from pathlib import Path
 
 tree = Path("checkout")
 for name, path in json.loads(os.environ["folders"]).items():
-    shutil.copytree(path, tree / name, copy_function=shutil.copyfile)
+    (tree / name).parent.mkdir(parents=True, exist_ok=True)
+    if Path(path).is_dir():
+        shutil.copytree(path, tree / name, copy_function=shutil.copyfile)
+    else:
+        shutil.copyfile(path, tree / name)
 shutil.copyfile(os.environ["project"], tree / "pyproject.toml")
 for folder in [tree, *tree.rglob("*")]:
     if folder.is_dir():

@@ -1,11 +1,12 @@
 # OCI export of an engine root: for people who want a container. The run path never uses it.
+#   architecture   as OCI calls it       proof   what has to be built first, or null
 { runPython, source }:
-{ name, layers, argv, args, env }:
+{ name, layers, argv, args, env, architecture ? "amd64", proof ? null }:
 runPython {
-  inherit name;
+  inherit name proof;
   script = "${source ./oci}/image.py";
   spec = builtins.toJSON {
-    architecture = "amd64";
+    inherit architecture;
     layers = map (l: { inherit (l) target; tree = "${l.tree}"; digest = "${l.digest}"; }) layers;
     config = {
       Entrypoint = argv;

@@ -24,8 +24,8 @@ unpack() {
   for d in doc man locale info lintian bug doc-base menu bash-completion; do bb rm -rf "$out/usr/share/$d"; done
 }
 
-# What the maintainer scripts would have made.
-configure() {
+# What the maintainer scripts would have made, whatever machine the root is for.
+settle() {
   bb mkdir -p "$out/etc/ssl/certs" "$out/tmp" "$out/var/tmp" "$out/root" "$out/run" "$out/proc" "$out/sys" "$out/dev"
   for d in $mountpoints; do bb mkdir -p "$out$d"; done
   bb cp "$out/usr/share/base-passwd/passwd.master" "$out/etc/passwd"
@@ -39,6 +39,11 @@ configure() {
   bb rm -f "$out/usr/lib/python3.11/sitecustomize.py"
   # NIS is the only user of six Kerberos and RPC libraries, which are not pinned.
   bb rm "$out"/usr/lib/python3.11/lib-dynload/nis.*
+}
+
+# The same, and the loader's cache: for a root whose programs run on this machine.
+configure() {
+  settle
   # -i and the removed aux-cache: it records inode numbers and times of this build.
   "$out/usr/sbin/ldconfig" -i -r "$out"
   bb rm -rf "$out/var/cache/ldconfig"

@@ -1,9 +1,9 @@
 """Builder: wheels unpacked into one folder.
 
-in (environment): wheels (JSON list of {file, path}), libDir, prefix (where the folder will stand at run
-time, for byte code paths), drop (JSON list of globs), strip (JSON list of ELF files), patches (files),
-broken (JSON list of modules that do not compile), loader (ELF loader, or empty to change no binary),
-busybox.
+in (environment): wheels (JSON list of {name, file, path}), libDir, prefix (where the folder will stand at run
+time, for byte code paths), drop (JSON list of globs), dropFrom (JSON: such lists by wheel), links (JSON: link
+to target), strip (JSON list of ELF files), patches (files), broken (JSON list of modules that do not
+compile), loader (ELF loader, or empty to change no binary), busybox.
 
 Every file is checked against its wheel's RECORD; two wheels that own one path are an error, because which
 of them wins would depend on their order.
@@ -21,6 +21,7 @@ import struct
 import subprocess
 import sys
 import zipfile
+import zlib
 from concurrent.futures import ProcessPoolExecutor
 from csv import reader
 from pathlib import Path
@@ -28,7 +29,8 @@ from py_compile import PycInvalidationMode
 
 OUT = Path(os.environ["out"])
 MODULES = OUT / os.environ["libDir"]
-DROP = re.compile("|".join(fnmatch.translate(glob) for glob in json.loads(os.environ["drop"])) or r"(?!)")
+DROP = json.loads(os.environ["drop"])
+DROP_FROM = json.loads(os.environ["dropFrom"])
 
 
 def target_of(member: str) -> Path | None:
@@ -44,18 +46,23 @@ def target_of(member: str) -> Path | None:
 def unpack(wheel: dict[str, str]) -> list[str]:
     """Write one wheel's files; returns what is wrong with it."""
     problems = []
+    drop = re.compile("|".join(map(fnmatch.translate, [*DROP, *DROP_FROM.get(wheel["name"], ())])) or r"(?!)")
     with zipfile.ZipFile(wheel["path"]) as archive:
         # setuptools carries other wheels' dist-info folders deeper down.
         record = next(name for name in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/RECORD", name))
         hashes = {row[0]: row[1] for row in reader(archive.read(record).decode().splitlines())}
         for info in archive.infolist():
             name = info.filename
-            if info.is_dir() or DROP.fullmatch(name):
+            if info.is_dir() or drop.fullmatch(name):
                 continue
             target = target_of(name)
             if target is None:
                 continue
-            data = archive.read(info)
+            try:
+                data = archive.read(info)
+            except (zipfile.BadZipFile, zlib.error) as error:
+                problems.append(f"{wheel['file']}: {name} is damaged: {error}")
+                continue
             if target.parent == OUT / "bin" and data.startswith(b"#!python"):
                 continue
             if name not in (record, f"{record}.jws", f"{record}.p7s"):
@@ -150,6 +157,8 @@ def main() -> None:
         cut_debug_info(MODULES / path)
     for patch in os.environ["patches"].split():
         subprocess.run([os.environ["busybox"], "patch", "-p1", "-i", patch], cwd=MODULES, check=True)
+    for link, target in json.loads(os.environ["links"]).items():
+        (MODULES / link).symlink_to(target)
     if os.environ["loader"]:
         use_closure_libraries(os.environ["loader"])
     problems += compile_modules()

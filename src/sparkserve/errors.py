@@ -20,6 +20,7 @@ EXIT_CODES: dict[str, int] = {
     "PIN.RESOLVE": 22,
     "PIN.FETCH": 23,
     "PIN.PROFILE": 24,
+    "ROOT.CHECK": 25,
     "FLEET.OPTION": 30,
     "FLEET.ASSERTION": 31,
     "FLEET.UNTRACKED": 32,

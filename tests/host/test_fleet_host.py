@@ -391,13 +391,13 @@ def test_what_is_not_in_the_subset_says_so(expression: str) -> None:
     assert "not in the subset" in done.stderr
 
 
-def test_a_fleet_of_an_engine_that_is_not_built_has_plans_and_says_so(checkout: Path) -> None:
+def test_a_fleet_of_a_model_that_is_not_built_has_plans_and_says_so(checkout: Path) -> None:
     shown = sparkserve(checkout, "fleet", "plan", "tp3-triangle", "--node", "spark-2")
     assert json.loads(shown.stdout)["engine"]["package"] == "engine-gb10"
     for arguments in (["deploy", "--fleet", "tp3-triangle"], ["fleet", "draw", "tp3-triangle"]):
         done = sparkserve(checkout, *arguments, "--json" if arguments[0] == "deploy" else "--no-digests")
         assert done.returncode == 30, done.stderr
-        assert "engine-gb10, which is not built yet" in done.stdout + done.stderr
+        assert "deepseek-v41-flash, which is not built yet" in done.stdout + done.stderr
 
 
 def test_up_of_a_fleet_of_sparks_names_deploy(checkout: Path) -> None:
