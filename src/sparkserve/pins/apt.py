@@ -111,9 +111,9 @@ class Apt:
         )
 
 
-def root_of(target: Target) -> Path:
+def root_name(target: Target) -> str:
     """The private root for `target`: each suite and processor has its own, for `pins fetch` asks several."""
-    return checkout.state() / "apt" / f"{target.debian}-{target.debian_machine}"
+    return f"{target.debian}-{target.debian_machine}"
 
 
 def opened(target: Target, mirror: str | None) -> Apt:
@@ -138,7 +138,7 @@ def opened(target: Target, mirror: str | None) -> Apt:
         if mirror and not sources.KEYRING.exists():
             raise _no_source(f"no {sources.KEYRING}", "Install the package debian-archive-keyring.")
         key = str(sources.KEYRING) if sources.KEYRING.exists() else ""
-    root = root_of(target)
+    root = checkout.state() / "apt" / root_name(target)
     for name in (
         "etc/sources",
         "var/lib/dpkg",

@@ -49,8 +49,8 @@ def batches(files: Mapping[Pin, Target]) -> Iterator[list[Pin]]:
     All wheels of a batch have one target, and no two the same name: pip refuses two versions in one call.
     """
     debs = [pin for pin in files if pin.kind == "deb"]
-    for root in sorted({apt.root_of(files[pin]) for pin in debs}):
-        yield [pin for pin in debs if apt.root_of(files[pin]) == root]
+    for root in sorted({apt.root_name(files[pin]) for pin in debs}):
+        yield [pin for pin in debs if apt.root_name(files[pin]) == root]
     batch: list[Pin] = []
     for pin in sorted((p for p in files if p.kind == "wheel"), key=lambda p: (-p.size, p.file)):
         full = len(batch) == _BATCH_FILES or sum(p.size for p in batch) + pin.size > _BATCH_BYTES
