@@ -7,10 +7,11 @@ let
       # Only when it is used: a damaged list must not keep the harness, which can repair it, from being built.
       data = builtins.fromJSON (builtins.readFile (./pins + "/${file}"));
       ofKind = kind: builtins.filter (pin: pin.kind == kind) data.pins;
-      fetched = kind: map (pin: pin // { path = fetch pin; }) (ofKind kind);
+      fetched = kind: map (pin: pin // { path = fetch name pin; }) (ofKind kind);
+      name = builtins.head (builtins.match "(.*)\\.json" file);
     in
     {
-      name = builtins.head (builtins.match "(.*)\\.json" file);
+      inherit name;
       value = { debs = fetched "deb"; wheels = fetched "wheel"; };
     };
 in

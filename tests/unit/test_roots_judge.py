@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from roots_values import elf, root
 
+from sparkserve import nix
 from sparkserve.roots.judge import judge, refusal
 
 if TYPE_CHECKING:
@@ -58,6 +59,9 @@ def test_a_broken_build_names_files_and_reasons_in_one_line(tmp_path: Path) -> N
         "b12x: /opt/engine/lib/b12x/evil/.py is not the file that b12x-1.0 brought"
     )
     assert "pkgs/engine" in do
+    # As it comes out of Nix.
+    error = nix.error(f"engine> {line}\nerror: builder for 'x.drv' failed", "NIX.BUILD", "engine")
+    assert (error.id, error.exit_code, error.found) == ("ROOT.CHECK", 25, found)
 
 
 def test_a_long_line_is_cut_and_says_so(tmp_path: Path) -> None:
