@@ -76,15 +76,16 @@ def ssh_close(config: str, control: str, node: str) -> list[str]:
     return ["ssh", "-F", config, "-o", f"ControlPath={control}/%C", "-O", "exit", node]
 
 
-def ssh_forward(config: str, node: str, port: int, host: str, to: int) -> list[str]:
+def ssh_forward(config: str, node: str, port: int, host: str, to: int, command: Command) -> list[str]:
     """The argv on this machine that makes `port` here lead to `host`:`to` as seen from `node`.
 
-    It writes an empty line when it does, and ends with its stdin. A connection of its own: a shared one keeps
-    what it forwards for others.
+    It does while `command` runs there. A connection of its own: a shared one keeps what it forwards for
+    others.
     """
-    settings = {**_BOUNDS, "ControlMaster": "no", "ControlPath": "none"}
+    # Without the first, a port that somebody else has taken meanwhile is a warning, and he would be asked.
+    settings = {"ExitOnForwardFailure": "yes", **_BOUNDS, "ControlMaster": "no", "ControlPath": "none"}
     way = f"127.0.0.1:{port}:{host}:{to}"
-    return ["ssh", "-F", config, *_set(settings), "-L", way, "-T", node, "--", until_stdin_ends().line()]
+    return ["ssh", "-F", config, *_set(settings), "-L", way, "-T", node, "--", command.line()]
 
 
 def until_stdin_ends() -> Command:
@@ -118,9 +119,7 @@ def copy_closure(node: str, path: str) -> Command:
 
 def copy_options(config: str) -> str:
     """NIX_SSHOPTS for `copy_closure`. Nix splits it at spaces, so `config` must have none."""
-    return (
-        f"-F {config} -o BatchMode=yes -o ConnectTimeout=5 -o ServerAliveInterval=2 -o ServerAliveCountMax=3"
-    )
+    return " ".join(["-F", config, *_set(_BOUNDS)])
 
 
 def hold(name: str, path: str) -> Command:

@@ -41,10 +41,11 @@ class NoAnswerError(Exception):
 
 
 class Resident:
-    """The deployer's end: `process` has pipes to it, by whatever way."""
+    """The deployer's end: `process` has pipes to it, by whatever way, and `err` is the file of its stderr."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], err: IO[str]) -> None:
         self.process = process
+        self._err = err
         self._started = False
         self._one = threading.Lock()
 
@@ -58,26 +59,40 @@ class Resident:
 
         After either it runs no more: an answer that came late would be taken for another's.
         """
+        late = threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            self.process.kill()
+
         with self._one:
-            timer = threading.Timer(timeout_s, self.process.kill)
+            timer = threading.Timer(timeout_s, give_up)
             timer.start()
             try:
                 line = self._answer(argv)
             finally:
-                in_time = timer.is_alive()
                 timer.cancel()
             if line.endswith("\n"):
                 return Answer(*json.loads(line))
-            _, err = self.process.communicate()
-            if not in_time:
+            said = self._end()
+            if late.is_set():
                 raise TimeoutError
-            raise NoAnswerError(self.process.returncode, err, started=self._started)
+            raise NoAnswerError(self.process.returncode, said, started=self._started)
 
     def end(self) -> None:
         """End it, also while it is asked."""
         self.process.terminate()
         with self._one:
-            self.process.communicate()
+            self._end()
+
+    def _end(self) -> str:
+        """Close what is open; what it said on stderr."""
+        self.process.communicate()
+        if self._err.closed:
+            return ""
+        with self._err as file:
+            file.seek(0)
+            return file.read()
 
     def _answer(self, argv: Sequence[str]) -> str:
         """The line that answers; without its end when there is none."""

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from sparkserve.commands import Command
 
+FORWARD_S = (
+    10.0  # until a port leads to a node; a node that is out of memory takes the connection and no more
+)
 SSH_FAILED = 255  # ssh's own exit code; a command on the node may also end with it
 
 
@@ -145,6 +148,8 @@ class SSH:
         self._used: set[str] = set()
         self._running: set[subprocess.Popen[str]] = set()
         self._residents: dict[tuple[str, Command], Resident] = {}
+        self._too_old: set[tuple[str, Command]] = set()
+        self._closed = False
 
     def __enter__(self) -> SSH:
         return self
@@ -154,8 +159,7 @@ class SSH:
 
     def run(self, node: str, command: Command, *, feed: Sequence[str] | None = None) -> Result:
         """See `Runner.run`."""
-        guard(node, command, self.allow)
-        self._used.add(node)
+        self._admit(node, command)
         result = self._resident(node, command) if command.resident and feed is None else None
         if result is None:
             argv = commands.ssh(str(self.config), str(self._control), node, command)
@@ -164,29 +168,48 @@ class SSH:
             raise _unreachable(node, result.err)
         return result
 
+    def _admit(self, node: str, command: Command) -> None:
+        """Refuse what is above our safety class, and everything once we are closed, as after Ctrl-C."""
+        guard(node, command, self.allow)
+        if self._closed:
+            raise failed(node, command, "an end of the connection before it began")
+        self._used.add(node)
+
     def _resident(self, node: str, command: Command) -> Result | None:
         """How `command` ends in what stays started of its closure; None when that is too old to stay."""
-        stay = commands.stay(command.argv[0])
-        found = self._residents.get((node, stay))
+        key = node, commands.stay(command.argv[0])
+        if key in self._too_old:
+            return None
+        found = self._residents.get(key)
         if found is None or not found.running:
-            argv = commands.ssh(str(self.config), str(self._control), node, stay)
-            found = Resident(
-                _start(argv, self._env, self._running, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-            )
-            self._residents[node, stay] = found
+            if found is not None:
+                self._end(found)
+            found = self._residents[key] = self._stay(*key)
         try:
             return Result(*found.ask(command.argv, command.timeout_s))
         except TimeoutError:
             raise failed(node, command, f"no end after {command.timeout_s:.0f} s") from None
         except NoAnswerError as ended:
-            if ended.started or ended.code == SSH_FAILED:
+            # One that a signal ended, as ours at a `close`, would have stayed.
+            if ended.started or ended.code < 0 or ended.code == SSH_FAILED:
                 return Result(ended.code, err=ended.err)
+            self._too_old.add(key)
             return None
+
+    def _stay(self, node: str, command: Command) -> Resident:
+        argv = commands.ssh(str(self.config), str(self._control), node, command)
+        # stderr in a file: nobody reads it before the end.
+        err = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - its owner closes it
+        return Resident(_start(argv, self._env, self._running, stdin=subprocess.PIPE, stderr=err), err)
+
+    def _end(self, resident: Resident) -> None:
+        resident.end()
+        self._running.discard(resident.process)
 
     def send(self, node: str, path: Path, on_line: Callable[[str], None] = lambda line: None) -> None:
         """See `Runner.send`."""
         command = commands.copy_closure(node, str(path))
-        guard(node, command, self.allow)
+        self._admit(node, command)
         env = {**nix.environment(), **self._path(), "NIX_SSHOPTS": commands.copy_options(str(self.config))}
         result = _execute(node, command, command.argv, env=env, on_line=on_line, running=self._running)
         if result.code == 0:
@@ -197,8 +220,7 @@ class SSH:
 
     def lines(self, node: str, command: Command) -> Generator[str, None, None]:
         """See `Runner.lines`."""
-        guard(node, command, self.allow)
-        self._used.add(node)
+        self._admit(node, command)
         argv = commands.ssh(str(self.config), str(self._control), node, command)
         return _lines(node, command, argv, env=self._env, running=self._running)
 
@@ -211,17 +233,20 @@ class SSH:
         with closing(socket.create_server(("127.0.0.1", 0))) as free:
             ours: int = free.getsockname()[1]
         command = commands.until_stdin_ends()
-        argv = commands.ssh_forward(str(self.config), node, ours, host, port)
-        with closing(_lines(node, command, argv, env=self._env, running=self._running)) as lines:
+        guard(node, command, self.allow)
+        argv = commands.ssh_forward(str(self.config), node, ours, host, port, command)
+        lines = _lines(node, command, argv, env=self._env, running=self._running, first_s=FORWARD_S)
+        with closing(lines):
             next(lines, None)
             yield ours
 
     def close(self) -> None:
         """See `Runner.close`."""
+        self._closed = True
         for process in list(self._running):
             process.terminate()
-        for each in self._residents.values():
-            each.end()
+        for each in list(self._residents.values()):
+            self._end(each)
         for node in sorted(self._used):
             argv = commands.ssh_close(str(self.config), str(self._control), node)
             subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=self._env)
@@ -352,17 +377,23 @@ def _lines(
     *,
     env: Mapping[str, str] | None = None,
     running: set[subprocess.Popen[str]] | None = None,
+    first_s: float = threading.TIMEOUT_MAX,
 ) -> Generator[str, None, None]:
-    """As `_execute`, for `Runner.lines`."""
+    """As `_execute`, for `Runner.lines`. The first line must come within `first_s`."""
     # stderr in a file: nobody reads it before the end.
     with tempfile.TemporaryFile("w+", errors="replace") as err:
         process = _start(argv, env, running, stdin=subprocess.PIPE, stderr=err)
+        timer = threading.Timer(first_s, process.kill)
+        timer.daemon = True  # else a process that ends without closing this waits for it
+        timer.start()
         try:
             assert process.stdout is not None  # noqa: S101 - for mypy
             for line in process.stdout:
+                timer.cancel()
                 yield line.rstrip("\n")
             code = process.wait()
         finally:
+            timer.cancel()
             process.terminate()
             process.communicate()  # closes its pipes and waits
             if running is not None:
@@ -371,6 +402,8 @@ def _lines(
         said = err.read()
     if code == SSH_FAILED and _says_ssh(said):
         raise _unreachable(node, said)
+    if code == -signal.SIGKILL:
+        raise failed(node, command, f"no word within {first_s:.0f} s")
     if code != 0:
         raise failed(node, command, f"exit code {code}: {_end(said)}")
 

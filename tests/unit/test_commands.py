@@ -118,8 +118,10 @@ def test_ssh_line() -> None:
 
 
 def test_a_forwarded_port_has_a_connection_of_its_own_that_ends_with_its_stdin() -> None:
-    assert commands.ssh_forward("/run/c/config", "spark-0", 4711, "127.0.0.1", 8888) == [
-        *["ssh", "-F", "/run/c/config", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"],
+    until = commands.until_stdin_ends()
+    assert commands.ssh_forward("/run/c/config", "spark-0", 4711, "127.0.0.1", 8888, until) == [
+        *["ssh", "-F", "/run/c/config", "-o", "ExitOnForwardFailure=yes"],
+        *["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"],
         *["-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3", "-o", "ControlMaster=no"],
         *["-o", "ControlPath=none", "-L", "127.0.0.1:4711:127.0.0.1:8888", "-T", "spark-0", "--"],
         "sh -c 'echo; exec cat'",

@@ -95,17 +95,17 @@ def test_the_endpoint_is_a_port_that_ends_with_who_asks(
     ssh = tmp_path / "ssh"
     ssh.write_text(f'#!{SHELL}\necho "$@" >>{tmp_path}/calls\ncp "$2" {tmp_path}/config\necho; cat\n')
     ssh.chmod(0o755)
-    with Afar(SPARKS).endpoint(SPARKS) as endpoint:
+    with Afar(SPARKS).endpoint(SPARKS.serving) as endpoint:
         port = int(endpoint.removeprefix("http://127.0.0.1:"))
     assert f"-L 127.0.0.1:{port}:127.0.0.1:8888 -T spark-0 -- sh -c" in (tmp_path / "calls").read_text()
     assert (tmp_path / "config").read_text() == afar.config(SPARKS)
     assert list((tmp_path / "run/sparkserve").iterdir()) == []
-    with Afar(SPARKS, own=HEAD).endpoint(SPARKS) as endpoint:
+    with Afar(SPARKS, own=HEAD).endpoint(SPARKS.serving) as endpoint:
         assert endpoint == SPARKS.serving.endpoint  # the head itself
     said = "ssh: connect to host spark-0 port 22: No route to host"
     ssh.write_text(f"#!{SHELL}\necho '{said}' >&2; exit 255\n")
     with (
         pytest.raises(SparkserveError, match=r"NODE\.UNREACHABLE.*No route to host"),
-        Afar(SPARKS).endpoint(SPARKS),
+        Afar(SPARKS).endpoint(SPARKS.serving),
     ):
         pass

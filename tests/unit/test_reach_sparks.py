@@ -28,7 +28,7 @@ from sparkserve.reach import afar, health
 from sparkserve.reach.afar import Afar
 from sparkserve.reach.health import Health
 from sparkserve.reach.rows import Missing
-from sparkserve.runner import Recorded, Result
+from sparkserve.runner import Recorded, Result, failed
 from sparkserve.transport import rollout
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ class World(Recorded):
     def __init__(self) -> None:
         super().__init__()
         self.away: set[str] = set()
+        self.hung: set[str] = set()
         self.plans: dict[str, str] = {each.node.name: each.model_dump_json() for each in FOUND}
         self.state = "up"
         self.units = dict.fromkeys(NODES, "active")
@@ -58,10 +59,12 @@ class World(Recorded):
         result = super().run(node, command, feed=feed)
         if node in self.away:
             raise unreachable(node)
+        if node in self.hung:
+            raise failed(node, command, "no end after 10 s")
         return self._answer(node, command) or result
 
     def _answer(self, node: str, command: Command) -> Result | None:
-        if command == commands.read_closures(commands.PROFILE):
+        if command.argv == commands.read_closures(commands.PROFILE).argv:
             return Result(0, f"{self.plans[node]}\0{{}}\0[]\0")
         if command == commands.held("deploy"):
             return Result(0, f"{CLOSURE}\n") if node in self.deployed else Result(1)
@@ -116,10 +119,10 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
         return made
 
     @contextmanager
-    def endpoint(self: Afar, plan: plan.Plan) -> Iterator[str]:
+    def endpoint(self: Afar, serving: plan.Serving) -> Iterator[str]:
         if HEAD in made.away:
             raise unreachable(HEAD)
-        made.forwarded.append(plan.serving.port)
+        made.forwarded.append(serving.port)
         yield "http://127.0.0.1:5"
 
     def ask(url: str) -> Health:
@@ -231,8 +234,9 @@ def test_down_drains_and_stops_and_powers_nothing_off(world: World) -> None:
     assert fleets.take_down(FLEET) is False
 
 
-def test_down_stops_the_others_and_names_who_is_away(world: World) -> None:
-    world.away.add("spark-1")
+@pytest.mark.parametrize("how", ["away", "hung"])
+def test_down_stops_the_others_and_names_who_is_away(world: World, how: str) -> None:
+    getattr(world, how).add("spark-1")
     with pytest.raises(SparkserveError) as caught:
         fleets.take_down(FLEET)
     assert (caught.value.id, caught.value.where) == ("NODE.UNREACHABLE", "spark-1")
@@ -247,6 +251,32 @@ def test_down_refuses_while_a_deployment_is_open(world: World) -> None:
     with pytest.raises(SparkserveError, match="by somebody since today"):
         fleets.take_down(FLEET)
     assert world.changed() == []
+
+
+@pytest.mark.parametrize("change", ["none", "another fleet", "another version"])
+def test_a_deployment_asks_what_is_current_whatever_it_is(
+    world: World, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else an undo to what another fleet had there would never end."""
+    before = FOUND[0].model_dump(mode="json")
+    before["serving"]["port"] = 9000
+    if change == "another fleet":
+        before["fleet"]["name"] = "home"
+    if change == "another version":
+        before["proofs"] = before.pop("gates")
+    closure = {"fleet_id": "0" * 64}
+    read = commands.read_closures(commands.PROFILE)
+    monkeypatch.setattr(
+        world,
+        "_answer",
+        lambda node, command: (
+            Result(0, f"{json.dumps(before)}\0{json.dumps(closure)}\0[]\0") if command == read else None
+        ),
+    )
+    asked: list[str] = []
+    monkeypatch.setattr(health, "wait", lambda endpoint, fleet: asked.append(fleet))
+    deploying.Way(FOUND[0], Afar(FOUND[0])).healthy()
+    assert (world.forwarded, asked) == ([9000], [FLEET])
 
 
 def test_up_names_deploy(world: World) -> None:
@@ -278,15 +308,19 @@ def test_files_that_do_not_evaluate_hide_no_sparks(
         raise broken
 
     monkeypatch.setattr(plans, "load", load)
-    with pytest.raises(SparkserveError) as caught:
-        fleets.find(FLEET)
-    assert caught.value is broken
+    for ask in (fleets.find, fleets.with_logs, fleets.take_down):
+        with pytest.raises(SparkserveError) as caught:
+            ask(FLEET)
+        assert caught.value is broken
     # What it left on this machine can be read all the same, and it is said that this is not all.
     log = tmp_path / ".sparkserve/log" / FLEET / "spark-0.log"
     log.parent.mkdir(parents=True)
     log.write_text("a\n")
-    assert list(fleets.find(FLEET).logs(1, follow=False, part="engine", node=None)) == ["a"]
+    assert list(fleets.with_logs(FLEET).logs(1, follow=False, part="engine", node=None)) == ["a"]
     assert "Nothing but this machine is looked at: FLEET.EVAL" in capsys.readouterr().err
+    with pytest.raises(SparkserveError) as caught:
+        fleets.take_down(FLEET)  # they may serve
+    assert caught.value is broken
 
 
 def test_a_node_asks_for_its_own_fleet(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
+import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
 
 import pytest
 
@@ -19,7 +22,6 @@ from sparkserve.runner import SSH, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 PROGRAM = """
 import fcntl, os, sys, time
@@ -52,9 +54,10 @@ print("alone", *sys.argv[1:])
 @pytest.fixture
 def made(tmp_path: Path) -> Iterator[Resident]:
     """One on this machine."""
-    found = Resident(start(program(tmp_path / "sparkserve")))
-    yield found
-    found.end()
+    with (tmp_path / "err").open("w+") as err:
+        found = Resident(start(program(tmp_path / "sparkserve"), err), err)
+        yield found
+        found.end()
 
 
 def program(path: Path, *, old: bool = False) -> Path:
@@ -64,11 +67,11 @@ def program(path: Path, *, old: bool = False) -> Path:
     return path
 
 
-def start(path: Path) -> subprocess.Popen[str]:
+def start(path: Path, err: IO[str] | None = None) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     argv = [str(path), "deploy", "member", "serve"]
-    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=env)
+    return subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=err, text=True, env=env)
 
 
 def test_a_command_has_its_own_output_and_exit_code(made: Resident) -> None:
@@ -168,7 +171,10 @@ def running(pid: int) -> bool:
 def test_one_that_is_too_old_is_started_for_each(tmp_path: Path, config: Path) -> None:
     path = program(tmp_path / "sparkserve", old=True)
     with SSH(config, env=fake_ssh(tmp_path / "bin")) as ssh:
-        assert ssh.run("a", call(path, "x", "y")).out == "alone x y\n"
+        for _ in range(2):
+            assert ssh.run("a", call(path, "x", "y")).out == "alone x y\n"
+    calls = (tmp_path / "bin/calls").read_text().splitlines()
+    assert [line.removeprefix(f"{path} ") for line in calls[:3]] == ["deploy member serve", "x y", "x y"]
 
 
 def test_a_node_that_is_gone_is_unreachable(tmp_path: Path, config: Path) -> None:
@@ -177,6 +183,34 @@ def test_a_node_that_is_gone_is_unreachable(tmp_path: Path, config: Path) -> Non
     with SSH(config, env=env) as ssh, pytest.raises(SparkserveError) as caught:
         ssh.run("a", call(tmp_path / "sparkserve", "pid"))
     assert caught.value.id == "NODE.UNREACHABLE"
+
+
+def test_after_the_end_nothing_more_is_sent(tmp_path: Path, config: Path) -> None:
+    """Ctrl-C ends the connections while a command is on its way: it must not go by another one."""
+    path = tmp_path / "sparkserve"
+    path.write_text(f"#!/bin/sh\necho $* >>{tmp_path}/came\nexec sleep 60\n")
+    path.chmod(0o755)
+    with SSH(config, env=fake_ssh(tmp_path / "bin")) as ssh, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ssh.run, "a", call(path, "change", timeout_s=50))
+        while not (tmp_path / "came").exists():
+            time.sleep(0.01)
+        ssh.close()
+        assert asked.result(20).code == -signal.SIGTERM
+        with pytest.raises(SparkserveError, match="an end of the connection before it began"):
+            ssh.run("a", call(path, "change"))
+    assert (tmp_path / "came").read_text() == "deploy member serve\n"
+
+
+def test_one_that_dies_leaves_no_descriptor(tmp_path: Path, config: Path) -> None:
+    path = program(tmp_path / "sparkserve")
+    with SSH(config, env=fake_ssh(tmp_path / "bin")) as ssh:
+        open_files = []
+        for _ in range(3):
+            os.kill(int(ssh.run("a", call(path, "pid")).out.split()[1]), signal.SIGKILL)
+            while ssh._residents["a", commands.stay(str(path))].running:
+                time.sleep(0.01)
+            open_files.append(len(list(Path("/proc/self/fd").iterdir())))
+        assert open_files[0] == open_files[-1]
 
 
 def test_what_only_reads_may_not_make_it_change(tmp_path: Path, config: Path) -> None:

@@ -15,6 +15,7 @@ from sparkserve.commands import Command, Safety
 from sparkserve.deploy.plan import DeployPlan, Member
 from sparkserve.deploy.state import Deployment, State
 from sparkserve.errors import SparkserveError
+from sparkserve.fleet import plans
 from sparkserve.local import fleets, lock, names, namespaces, power, several, triangle
 from sparkserve.local.boot import DEFAULT_SIZES
 from sparkserve.local.cgroups import Cgroups
@@ -112,6 +113,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     (tmp_path / "hosts" / FLEET).mkdir(parents=True)
     (tmp_path / "hosts" / FLEET / "fleet.nix").write_text("{ }")
     monkeypatch.setenv("SPARKSERVE_CHECKOUT", str(tmp_path))
+    monkeypatch.setattr(plans, "load", lambda fleet: PLANS)
     mine = names.Names(FLEET, tmp_path / "local")
     fleet = Fleet(mine, tuple(PLANS), tmp_path, Tools(tmp_path), DEFAULT_SIZES, Cgroups(()))
 

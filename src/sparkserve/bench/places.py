@@ -43,14 +43,8 @@ class Fleet(NamedTuple):
     def restart(self) -> None:
         """See `Place.restart`."""
         from sparkserve.local import fleets
-        from sparkserve.reach.sparks import Sparks
 
-        there = fleets.find(self.name)
-        if isinstance(there, Sparks):
-            there.restart()
-            return
-        fleets.take_down(self.name)
-        fleets.bring_up(self.name)
+        fleets.restart(self.name)
 
 
 class Endpoint(NamedTuple):

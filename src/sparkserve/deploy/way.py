@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import secrets
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sparkserve.commands import Safety
+from sparkserve.commands import PROFILE, Safety
+from sparkserve.deploy import survey
 from sparkserve.errors import SparkserveError
 from sparkserve.fleet import command, plans
 from sparkserve.local import several, triangle
 from sparkserve.local.several import Here
+from sparkserve.plan import Serving
 from sparkserve.reach import afar, health
 from sparkserve.reach.afar import Afar
 
@@ -52,17 +55,27 @@ class Way:
 
     def healthy(self) -> None:
         """Wait until the endpoint answers with a token. Raises `ENGINE.READY`."""
+        with self.reached.endpoint(self._serving()) as endpoint:
+            health.wait(endpoint, self.head.fleet.name)
+
+    def _serving(self) -> Serving:
+        """Where the head serves now. After an undo that is not what was to be, but what was before: also of
+        another version, or of another fleet that these nodes were."""
+        if isinstance(self.reached, Here):
+            return self.reached.head.serving
         with closing(self.connect(Safety.READS_HOSTS)) as runner:
-            current = self.reached.current(runner)  # after an undo it is not the plan that was to be
-        with self.reached.endpoint(current) as endpoint:
-            health.wait(endpoint, current.fleet.name)
+            there = survey.descriptions(runner, self.nodes[0], [PROFILE])[PROFILE]
+        try:
+            return Serving.model_validate(json.loads(there.plan)["serving"]) if there else self.head.serving
+        except (ValueError, KeyError):
+            return self.head.serving
 
     def prove(self, plan: DeployPlan) -> None:
         """Run the plan's gates, quick. Raises `GATE.FAILED`."""
         from sparkserve.gates import files, runner, subject
         from sparkserve.gates.evidence import Subject
 
-        with self.reached.endpoint(self.head) as endpoint:
+        with self.reached.endpoint(self.head.serving) as endpoint:
             about = Subject(
                 endpoint=endpoint,
                 model=self.head.serving.model,

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 CONNECT_S = 3.0
 RETRY_S = 1.0
-LISTENS_S = 0.2  # until a controller that is started with us listens
+# All supervisors are started at once, so the controller listens soon: for so long we ask for it so often.
+SOON_S, SOON_RETRY_S = 10.0, 0.2
 LOOK_S = 0.1  # how often the engine's log and process are looked at
 
 
@@ -74,6 +75,7 @@ class Supervisor:
         head = str(self._plan.fleet.nodes[0].address)
         fabric, group = parts(self._plan)
         said = ""
+        begin = time.monotonic()
         try:
             while True:
                 again = RETRY_S
@@ -82,7 +84,7 @@ class Supervisor:
                     channel = await connect(head, group.control_port, CONNECT_S, source)
                     said = await self._follow(channel) or said
                 except (OSError, TimeoutError) as error:
-                    again = LISTENS_S
+                    again = SOON_RETRY_S if time.monotonic() - begin < SOON_S else RETRY_S
                     problem = f"no controller at {head}:{group.control_port}: {error or 'no answer'}"
                     if problem != said:
                         console.print(problem, markup=False)

@@ -74,11 +74,24 @@ def take_down(fleet: str) -> bool:
         return find(fleet).take_down()  # now: an `up` that had the lock has made what there is
 
 
+def restart(fleet: str) -> None:
+    """Stop `fleet` and start it again: Sparks with what they have, else with what its files say."""
+    from sparkserve.reach import sparks
+
+    there = find(fleet)
+    if isinstance(there, sparks.Sparks):
+        with disk.guarded(checkout.state()), lock.held(checkout.state(), fleet):
+            there.restart()
+    else:
+        take_down(fleet)
+        bring_up(fleet)
+
+
 def find(fleet: str) -> There:
     """`fleet` as it is: on this machine if anything of it is, else as its plan says where its nodes are.
 
     On a node, which has no checkout, the fleet of that node. Raises `FLEET.NAME` for a name that no fleet has
-    or had, and for a fleet that left nothing here what evaluating its plan raises.
+    or had, and for a fleet that does not run here what evaluating its plan raises.
     """
     from sparkserve.local import several, single
     from sparkserve.reach import afar, sparks
@@ -90,14 +103,22 @@ def find(fleet: str) -> There:
     engine = single.Engine(fleet)
     if engine.recorded or fleet not in names.known():
         return engine
+    head = plans.load(fleet)[0]
+    return sparks.Sparks(afar.Afar(head)) if afar.needed(head) else engine
+
+
+def with_logs(fleet: str) -> There:
+    """As `find`; also a fleet that has left logs here, and whose plan is no longer evaluated."""
+    from sparkserve.local import single
+
     try:
-        head = plans.load(fleet)[0]
+        return find(fleet)
     except SparkserveError as error:
+        engine = single.Engine(fleet)
         if not engine.left:
             raise
         console.print(f"Nothing but this machine is looked at: {error}", markup=False)
         return engine
-    return sparks.Sparks(afar.Afar(head)) if afar.needed(head) else engine
 
 
 def ready(fleet: str) -> tuple[There, Serving]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sparkserve.group.protocol import Status
     from sparkserve.local.record import Fleet
-    from sparkserve.plan import Plan
+    from sparkserve.plan import Plan, Serving
     from sparkserve.runner import Runner
 
 
@@ -110,9 +110,9 @@ class Here:
         return self.head
 
     @contextmanager
-    def endpoint(self, plan: Plan) -> Iterator[str]:
+    def endpoint(self, serving: Serving) -> Iterator[str]:
         """See `Way.endpoint`: the keeper passes the port on."""
-        yield plan.serving.endpoint
+        yield serving.endpoint
 
 
 class Nodes(nodes.Nodes):

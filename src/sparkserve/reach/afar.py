@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from sparkserve.commands import Command
-    from sparkserve.plan import Plan
+    from sparkserve.plan import Plan, Serving
     from sparkserve.runner import Result, Runner
+
+LOOK_S = 10.0  # people wait for it
 
 
 def needed(head: Plan) -> bool:
@@ -79,7 +81,8 @@ class Afar:
 
         Raises `ENGINE.STATE` for one of another fleet: addresses may be those of several.
         """
-        text = check(runner, node, commands.read_closures(PROFILE)).partition("\0")[0]
+        read = replace(commands.read_closures(PROFILE), timeout_s=LOOK_S)
+        text = check(runner, node, read).partition("\0")[0]
         if not text:
             return None
         try:
@@ -99,12 +102,11 @@ class Afar:
         return value
 
     @contextmanager
-    def endpoint(self, plan: Plan) -> Iterator[str]:
+    def endpoint(self, serving: Serving) -> Iterator[str]:
         """See `Way.endpoint`. Most fronts listen on the head's loopback."""
         if self.own == self.nodes[0]:
-            yield plan.serving.endpoint
+            yield serving.endpoint
             return
-        serving = plan.serving
         with SSH(config(self.head)) as ssh, ssh.forward(self.nodes[0], serving.host, serving.port) as port:
             yield f"http://127.0.0.1:{port}"
 

@@ -69,7 +69,7 @@ class Nodes(ABC):
         return node or self.nodes[0]
 
     def report(self) -> list[dict[str, Any]]:
-        """See `There.report`. All nodes are asked at once, each for ten seconds at most."""
+        """See `There.report`. All nodes are asked at once; each of the few questions has ten seconds."""
         way = self.way()
         looks: dict[str, Look | Missing] = dict.fromkeys(way.nodes, rows.OFF)
         with closing(way.connect()) as runner, ThreadPoolExecutor(1) as pool:
@@ -89,7 +89,7 @@ class Nodes(ABC):
         try:
             with closing(way.connect()) as runner:
                 plan = way.current(runner)
-            endpoint = _REACHED.enter_context(way.endpoint(plan))
+            endpoint = _REACHED.enter_context(way.endpoint(plan.serving))
         except SparkserveError as error:
             if error.id != "NODE.UNREACHABLE":
                 raise
@@ -120,7 +120,7 @@ def _front(way: Way, runner: Runner) -> tuple[Plan, Health]:
     plan = way.head
     try:
         plan = way.current(runner)
-        with way.endpoint(plan) as endpoint:
+        with way.endpoint(plan.serving) as endpoint:
             return plan, health.ask(endpoint)
     except SparkserveError as error:
         if error.id == "ENGINE.STATE":

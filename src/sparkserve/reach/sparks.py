@@ -78,12 +78,14 @@ class Sparks(Nodes):
                     self._way.claimed(runner, node)
                     survey.refuse_open(runner, [node])
                 except SparkserveError as error:
-                    if error.id != "NODE.UNREACHABLE":
+                    # The second is a node that takes the connection and no more: it may be out of memory.
+                    if error.id not in ("NODE.UNREACHABLE", "NODE.COMMAND"):
                         raise
                     away[node] = error.found
 
             def stop(node: str) -> None:
-                if "ActiveState=active" in check(runner, node, commands.shown_units(*units[node])):
+                shown = check(runner, node, commands.shown_units(*units[node]))
+                if "ActiveState=active" in shown or "ActiveState=activating" in shown:
                     ran.append(node)
                 check(runner, node, commands.stop_units(*units[node]))
 
@@ -114,5 +116,5 @@ class Sparks(Nodes):
                 rollout.stop(runner, dict.fromkeys(self.nodes))
             rollout.start_units(runner, rollout.units(self.nodes))
             rollout.start_group(runner, self.nodes[0])
-            with self._way.endpoint(self._way.current(runner)) as endpoint:
+            with self._way.endpoint(self._way.current(runner).serving) as endpoint:
                 health.wait(endpoint, self.name)

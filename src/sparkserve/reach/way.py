@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
 
-    from sparkserve.plan import Plan
+    from sparkserve.plan import Plan, Serving
     from sparkserve.runner import Runner
 
 
@@ -40,6 +40,6 @@ class Way(Protocol):
         """The plan that the head runs by. Raises `ENGINE.STATE` when it has none of this fleet, `NODE.*`."""
         ...
 
-    def endpoint(self, plan: Plan) -> AbstractContextManager[str]:
-        """Where the front of the head, which runs `plan`, answers from here. Raises `NODE.*`."""
+    def endpoint(self, serving: Serving) -> AbstractContextManager[str]:
+        """Where the front of the head, which serves by `serving`, answers from here. Raises `NODE.*`."""
         ...

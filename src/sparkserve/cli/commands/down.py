@@ -17,10 +17,11 @@ from sparkserve.cli import options
 Running requests get up to 30 s to finish. It also cleans up after an engine that was killed or crashed.
 
 Nodes on this machine are powered off. Sparks are not: the units that serve are stopped on all that answer,
-and the group stays down over a reboot; deploy --apply starts it again. No Spark has run this yet.
+and the group stays down over a reboot if its controller was there to be told; deploy --apply starts it again.
+No Spark has run this yet.
 
-Exit code: 0 when nothing runs any more, 71 when a Spark does not answer (the others are stopped), 91 while a
-deployment is open on Sparks."""
+Exit code: 0 when nothing runs any more, 52 when a node is of another fleet, 71 when a Spark does not answer
+(the others are stopped), 91 while a deployment is open on Sparks."""
 )
 @options.fleet
 def command(fleet: str) -> None:

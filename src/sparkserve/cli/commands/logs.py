@@ -48,7 +48,7 @@ def command(
 
     from sparkserve.local import fleets
 
-    with closing(fleets.find(fleet).logs(lines, follow=follow, part=part, node=node)) as found:
+    with closing(fleets.with_logs(fleet).logs(lines, follow=follow, part=part, node=node)) as found:
         for line in found:
             sys.stdout.write(f"{line}\n")
             if follow:
