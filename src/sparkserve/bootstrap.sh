@@ -128,7 +128,23 @@ apt_install() { # PACKAGE. The second try is for old lists and for a dpkg that w
 }
 
 fetch_pins() { # THE USER'S COMMAND...
-  local made_of wheels given=() list=nix/pins/harness.json code=0
+  local made_of wheels command=(fetch "${builder[@]}") list=nix/pins/harness.json code=0
+  # The user's own sources, as nothing else helps where the usual ones lack something: a first `pins fetch --mirror URI`
+  # or `--from FOLDER`, and for a first `pins import FOLDER` nothing but that folder.
+  case "${1-} ${2-}" in
+    "pins fetch") command+=("${@:3}") ;;
+    "pins import")
+      local word
+      for word in "${@:3}"; do
+        if [[ -d $word/files ]]; then
+          command=(import "$word")
+          # A link, because pip takes a blank for the end of a place.
+          ln -sfn "$(realpath -- "$word")/files" "$state/carried"
+          local -x PIP_NO_INDEX=1 PIP_FIND_LINKS=$state/carried
+        fi
+      done
+      ;;
+  esac
   wheels=$(/usr/bin/python3 -I -c 'import json, sys
 pins = json.load(open(sys.argv[1]))["pins"]
 print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))' \
@@ -141,12 +157,10 @@ print(*(p["name"] + "==" + p["version"] for p in pins if p["kind"] == "wheel"))'
       fail PIN.FETCH "pip to install the harness's wheels" "$(last_error ERROR:)" "$log" \
         "Check pip's index (pip config list) and the network, then run the same command."
   fi
-  # A first `pins fetch --mirror URI` or `--from FOLDER`: where the usual sources lack something, nothing else helps.
-  if [[ "${1-} ${2-}" == "pins fetch" ]]; then given=("${@:3}"); fi
   # Bytecode written into src would belong to root in a user's clone. stdout is the user's command's: of this one
   # only an error goes there.
   PYTHONPATH=$checkout/src PYTHONDONTWRITEBYTECODE=1 job "$state/venv/bin/python" -m sparkserve.cli.main \
-    pins fetch "${builder[@]}" "${given[@]}" ${as_json:+"$as_json"} >"$state/fetch.json" 9>&- || code=$?
+    pins "${command[@]}" ${as_json:+"$as_json"} >"$state/fetch.json" 9>&- || code=$?
   if ((code)); then
     cat "$state/fetch.json"
     exit "$code"

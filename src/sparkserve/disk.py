@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,13 @@ def check(folder: Path) -> None:
     mib = free.f_bavail * free.f_frsize >> 20
     if mib < NEEDED_MIB:
         raise full(str(folder), expected=f"{NEEDED_MIB} MiB for logs and records", found=f"{mib} MiB")
+
+
+def need(folder: Path, size: int) -> None:
+    """Raise `HOST.DISK` unless `size` bytes are free at `folder`."""
+    free = shutil.disk_usage(folder).free
+    if free < size:
+        raise full(str(folder), found=f"{free >> 20} MiB free of {size >> 20} MiB needed")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ EXIT_CODES: dict[str, int] = {
     "PIN.FETCH": 23,
     "PIN.PROFILE": 24,
     "ROOT.CHECK": 25,
+    "PIN.INDEX": 26,
     "FLEET.OPTION": 30,
     "FLEET.ASSERTION": 31,
     "FLEET.UNTRACKED": 32,

@@ -6,70 +6,26 @@ Needs root, Nix and the network (or caches) for the 140 kB of `tools` and one sm
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pins_world import REPOSITORY, SPARKSERVE, World
 
 from sparkserve.pins import model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-REPOSITORY = Path(__file__).parents[2]
-# The pinned Python is in /nix, which is another folder here; ./sparkserve's bootstrap environment is not.
-BOOTSTRAP = REPOSITORY / ".sparkserve/venv/bin/python"
-PYTHON = str(BOOTSTRAP) if BOOTSTRAP.exists() else sys.executable
-SPARKSERVE = [PYTHON, "-m", "sparkserve.cli.main"]
-
-
-class World:
-    """A checkout with pins only, and a namespace in which /nix is a folder of it."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for name in ("nix/pins", "nix/profiles"):
-            shutil.copytree(REPOSITORY / name, root / name)
-        (root / "store").mkdir()
-        # Mounts go away with the last process of the namespace: this one.
-        enter = f"mount --bind {root}/store /nix && echo ready && exec sleep 3600"
-        self.holder = subprocess.Popen(
-            ["unshare", "--mount", "sh", "-c", enter], stdout=subprocess.PIPE, text=True
-        )
-        assert self.holder.stdout is not None
-        assert self.holder.stdout.readline() == "ready\n"
-
-    def start(self, *argv: str) -> subprocess.Popen[str]:
-        environment = {
-            **os.environ,
-            "SPARKSERVE_CHECKOUT": str(self.root),
-            "PYTHONPATH": str(REPOSITORY / "src"),
-        }
-        entered = ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", *argv]
-        return subprocess.Popen(
-            entered, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-
-    def run(self, *argv: str) -> tuple[int, str]:
-        process = self.start(*argv)
-        out, _ = process.communicate(timeout=300)
-        return process.returncode, out
-
-    def pins(self, *arguments: str) -> tuple[int, str]:
-        return self.run(*SPARKSERVE, "pins", *arguments)
-
-    def physical(self, path: str) -> Path:
-        return self.root / "store" / Path(path).relative_to("/nix")
+    from pathlib import Path
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
+    for name in ("nix/pins", "nix/profiles"):
+        shutil.copytree(REPOSITORY / name, tmp_path / name)
     made = World(tmp_path)
     yield made
     made.holder.kill()

@@ -36,6 +36,12 @@ def fleets() -> list[str]:
     return names.known()
 
 
+def _profiles() -> list[str]:
+    from sparkserve.pins import profile
+
+    return profile.names()
+
+
 def number(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
     """The callback of an option with a range: NaN is in every one, and nothing exceeds it."""
     if value is not None and value != value:
@@ -43,6 +49,7 @@ def number(_context: click.Context, _parameter: click.Parameter, value: float | 
     return value
 
 
+profiles = click.argument("profiles", nargs=-1, metavar="[PROFILE]...", shell_complete=complete(_profiles))
 fleet = click.option(
     "--fleet",
     default=DEFAULT_FLEET,

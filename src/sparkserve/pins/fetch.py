@@ -7,13 +7,11 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
 from sparkserve import disk
 from sparkserve.errors import SparkserveError
 from sparkserve.pins import apt, model, pip, processes, store, workspace
 from sparkserve.pins.model import Pin, clean_name
-from sparkserve.terminal import console
+from sparkserve.pins.progress import bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -81,11 +79,7 @@ class _Fetch:
         if self.files:
             self._check_space()
             self._download()
-        for each in self.lists:
-            for pin in each.pins:
-                if pin.kind == "tree" and pin.path in self.lacking:
-                    deb = next(p for p in each.pins if p.file == pin.source)
-                    workspace.plant(pin, Path(deb.path))
+        workspace.plant_all(self.lists, self.lacking)
         return self.total
 
     def _take(self, found: Mapping[Pin, Path]) -> None:
@@ -106,17 +100,12 @@ class _Fetch:
     def _check_space(self) -> None:
         need = sum(pin.size for pin in self.files) + max(pin.size for pin in self.files)
         for place in (workspace.folder(), Path(store.STORE)):
-            free = shutil.disk_usage(place).free
-            if free < need:
-                raise disk.full(str(place), found=f"{free >> 20} MiB free of {need >> 20} MiB needed")
+            disk.need(place, need)
 
     def _download(self) -> None:
         """Download all of `files`. A wrong or absent one does not stop the others; it is raised last."""
-        columns = (TextColumn("Fetch pins"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         errors: list[SparkserveError] = []
-        # In a log a bar is noise: the command says at its end what it fetched.
-        bar = Progress(*columns, console=console, disable=not console.is_terminal)
-        with bar as progress, ThreadPoolExecutor(WORKERS) as pool:
+        with bar("Fetch pins") as progress, ThreadPoolExecutor(WORKERS) as pool:
             task = progress.add_task("", total=self.total, completed=self.done)
             waiting = {pool.submit(self._one, batch) for batch in batches(self.files)}
             try:

@@ -17,7 +17,9 @@ from sparkserve.pins.model import Pin, clean_name
 from sparkserve.terminal import console
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
+
+    from sparkserve.pins.model import PinList
 
 
 def folder() -> Path:
@@ -119,6 +121,15 @@ def plant(pin: Pin, deb: Path) -> None:
         if found != pin.sha256:
             raise _wrong_hash(pin, found)
         store.keep(store.add([made], recursive=True))
+
+
+def plant_all(lists: Iterable[PinList], lacking: Collection[str]) -> None:
+    """`plant` those of the tree pins of `lists` whose paths are `lacking`; the store has their debs."""
+    for each in lists:
+        for pin in each.pins:
+            if pin.kind == "tree" and pin.path in lacking:
+                deb = next(p for p in each.pins if p.file == pin.source)
+                plant(pin, Path(deb.path))
 
 
 def _wrong_hash(pin: Pin, found: str) -> SparkserveError:

@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from typing import Any
 
 import click
 
-from sparkserve import cli
 from sparkserve.cli import measuring as given
-
-_OTHERS = "bench_"  # sparkserve/cli/bench_NAME.py with a `command` is the subcommand NAME
-
-
-class _Bench(click.Group):
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        found = (module.name for module in pkgutil.iter_modules(cli.__path__))
-        others = {name.removeprefix(_OTHERS) for name in found if name.startswith(_OTHERS)}
-        return sorted({*super().list_commands(ctx), *others})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = super().get_command(ctx, cmd_name)
-        if found is not None or cmd_name not in self.list_commands(ctx):
-            return found
-        module = importlib.import_module(f"{cli.__name__}.{_OTHERS}{cmd_name}")
-        command: click.Command = module.command
-        return command
+from sparkserve.cli.subcommands import Subcommands
 
 
 @click.group(
-    cls=_Bench,
+    cls=Subcommands,
+    prefix="bench",
     epilog="""Examples:
 
     ./sparkserve bench decode --quick

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkserve.cli import options
+from sparkserve.cli.subcommands import Subcommands
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,15 +22,6 @@ def _folders_or_urls(_: click.Context, __: click.Parameter, given: tuple[str, ..
     return given
 
 
-def _names() -> list[str]:
-    from sparkserve.pins import profile
-
-    return profile.names()
-
-
-_profiles = click.argument(
-    "profiles", nargs=-1, metavar="[PROFILE]...", shell_complete=options.complete(_names)
-)
 _from = click.option(
     "--from",
     "given",
@@ -43,15 +35,15 @@ _mirror = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Subcommands, prefix="pins")
 def command() -> None:
-    """Lock, fetch, check and list the pinned packages."""
+    """Lock, fetch, check, list and carry the pinned packages."""
 
 
 @command.command(
     epilog="Examples:  ./sparkserve pins lock --dry-run   ./sparkserve pins lock engine-cpu --from ~/wheels"
 )
-@_profiles
+@options.profiles
 @click.option("--dry-run", is_flag=True, help="Show what would change; write no list.")
 @_from
 @_mirror
@@ -83,7 +75,7 @@ def lock(
 @command.command(
     epilog="Examples:  ./sparkserve pins fetch   ./sparkserve pins fetch engine-cpu --from /media/usb/wheels"
 )
-@_profiles
+@options.profiles
 @_from
 @_mirror
 @options.as_json
@@ -105,7 +97,7 @@ def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_
 
 
 @command.command(epilog="Examples:  ./sparkserve pins check   ./sparkserve pins check base tools --json")
-@_profiles
+@options.profiles
 @options.as_json
 def check(profiles: Sequence[str], as_json: bool) -> None:
     """Prove that every pin is in the store with the right bytes (else exit 20: missing, 21: damaged).
@@ -128,7 +120,7 @@ def check(profiles: Sequence[str], as_json: bool) -> None:
 @command.command(
     "list", epilog="Examples:  ./sparkserve pins list   ./sparkserve pins list engine-cpu --json"
 )
-@_profiles
+@options.profiles
 @options.as_json
 def list_(profiles: Sequence[str], as_json: bool) -> None:
     """Show the pins of profiles (default: all), with totals."""

@@ -1,0 +1,82 @@
+"""The folder in which pins travel to a machine without a network: `index.json`, and `files/` beside it.
+
+The index is written last and names no time and no machine: of equal pin lists all exports are equal. What a
+file must be is in it only for those who carry the folder; an import asks the checkout's own pin lists.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from sparkserve.errors import SparkserveError
+from sparkserve.pins.model import Frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+INDEX = "index.json"
+FILES = "files"
+PARTIAL = ".partial"
+_BLOCK = 1 << 20
+
+
+class Carried(Frozen):
+    """One file: its name below `files/`, hex SHA-256 and bytes."""
+
+    name: str
+    sha256: str
+    size: int
+
+
+class Index(Frozen):
+    """`profiles`: the day of each one's lock. `files` are sorted by name."""
+
+    schema_: Literal["sparkserve.export/1"] = Field(default="sparkserve.export/1", alias="schema")
+    profiles: dict[Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")], str]
+    files: tuple[Carried, ...]
+
+
+def read(folder: Path) -> Index:
+    """The index of `folder`. Raises `PIN.INDEX` where there is none, or none that we can read."""
+    path = folder / INDEX
+    try:
+        return Index.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        found = "no index.json: not an export, or one that did not end"
+    except ValidationError as error:
+        first = error.errors()[0]
+        found = f"{first['msg']} at {'.'.join(map(str, first['loc'])) or 'the top'}"
+    raise SparkserveError(
+        "PIN.INDEX",
+        expected="a folder of pins export",
+        found=found,
+        where=str(path),
+        do=f"Run again where the pins are: ./sparkserve pins export {folder}",
+    )
+
+
+def copy(source: Path, target: Path, done: Callable[[int], None]) -> str:
+    """Copy a file onto the disk; return the hex SHA-256 of what was read. `done` hears of the bytes."""
+    digest = hashlib.sha256()
+    with source.open("rb") as reader, target.open("wb") as writer:
+        while block := reader.read(_BLOCK):
+            digest.update(block)
+            writer.write(block)
+            done(len(block))
+        writer.flush()
+        os.fsync(writer.fileno())
+    return digest.hexdigest()
+
+
+def onto_disk(folder: Path) -> None:
+    """Bring the names in `folder` onto the disk."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
