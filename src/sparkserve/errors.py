@@ -22,6 +22,8 @@ EXIT_CODES: dict[str, int] = {
     "PIN.PROFILE": 24,
     "ROOT.CHECK": 25,
     "PIN.INDEX": 26,
+    "PIN.AFFECTED": 27,
+    "PIN.ADVISORIES": 28,
     "FLEET.OPTION": 30,
     "FLEET.ASSERTION": 31,
     "FLEET.UNTRACKED": 32,

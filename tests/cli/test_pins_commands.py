@@ -49,7 +49,7 @@ def state(monkeypatch: pytest.MonkeyPatch, *, missing: set[str], damaged: set[st
     monkeypatch.setattr(check, "size_in_store", lambda pin: 1234567)
 
 
-@pytest.mark.parametrize("name", ["lock", "fetch", "check", "list", "export", "import", "sbom"])
+@pytest.mark.parametrize("name", ["lock", "fetch", "check", "list", "export", "import", "sbom", "audit"])
 def test_help_has_an_example(name: str) -> None:
     result = run(name, "--help")
     assert result.exit_code == 0

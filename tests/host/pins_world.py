@@ -34,7 +34,7 @@ class World:
             "SPARKSERVE_CHECKOUT": str(self.root),
             "PYTHONPATH": str(REPOSITORY / "src"),
         }
-        entered = ["nsenter", f"--mount=/proc/{self.holder.pid}/ns/mnt", *argv]
+        entered = ["nsenter", "--target", str(self.holder.pid), "--mount", "--net", *argv]
         return subprocess.Popen(
             entered, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )

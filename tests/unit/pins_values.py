@@ -58,19 +58,23 @@ def wheel(folder: Path, name: str, version: str, requires: Sequence[str] = ()) -
     return file
 
 
-def deb(file: Path, members: dict[str, bytes]) -> Path:
-    """Write a Debian package; its control part has an odd size, which `ar` pads."""
+def _tar(members: dict[str, bytes]) -> bytes:
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:xz") as archive:
         for name, content in members.items():
             entry = tarfile.TarInfo(name)
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
+    return data.getvalue()
+
+
+def deb(file: Path, members: dict[str, bytes], control: str | None = None) -> Path:
+    """Write a Debian package; without `control` that part has an odd size, which `ar` pads."""
     parts = [b"!<arch>\n"]
     for name, content in (
         ("debian-binary", b"2.0\n"),
-        ("control.tar.xz", b"odd"),
-        ("data.tar.xz", data.getvalue()),
+        ("control.tar.xz", b"odd" if control is None else _tar({"./control": control.encode()})),
+        ("data.tar.xz", _tar(members)),
     ):
         parts.append(f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode())
         parts.append(content + b"\n" * (len(content) % 2))

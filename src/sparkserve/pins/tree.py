@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sparkserve.errors import SparkserveError
+from sparkserve.pins import debfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_AR_MAGIC = b"!<arch>\n"
-_AR_HEADER = 60
 
 
 @contextmanager
@@ -34,7 +32,11 @@ def unpacked(deb: Path, member: str, name: str) -> Iterator[Path]:
 
 
 def _member(deb: Path, member: str) -> bytes:
-    with tarfile.open(fileobj=io.BytesIO(_data_archive(deb))) as archive:
+    try:
+        data = debfile.archive(deb, "data.tar")
+    except ValueError as error:
+        raise _bad(deb, str(error)) from None
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         for path in (member, f"./{member}"):
             try:
                 found = archive.extractfile(path)
@@ -43,19 +45,6 @@ def _member(deb: Path, member: str) -> bytes:
             if found is not None:
                 return found.read()
     raise _bad(deb, f"a package without {member}")
-
-
-def _data_archive(deb: Path) -> bytes:
-    """The content of `data.tar.*`: a deb is an `ar` file, with a 60-byte header before each entry."""
-    with deb.open("rb") as file:
-        if file.read(len(_AR_MAGIC)) != _AR_MAGIC:
-            raise _bad(deb, "a file that is not a Debian package")
-        while len(header := file.read(_AR_HEADER)) == _AR_HEADER:
-            size = int(header[48:58])
-            if header[:16].strip().startswith(b"data.tar"):
-                return file.read(size)
-            file.seek(size + size % 2, io.SEEK_CUR)
-    raise _bad(deb, "a package without data.tar")
 
 
 def _bad(deb: Path, found: str) -> SparkserveError:
