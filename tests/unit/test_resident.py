@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from sparkserve.runner import SSH, Result
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# The build sandbox has no /bin/sh.
+SHELL = shutil.which("sh")
 PROGRAM = """
 import fcntl, os, sys, time
 from sparkserve import resident
@@ -125,7 +128,7 @@ def fake_ssh(folder: Path) -> dict[str, str]:
     folder.mkdir()
     ssh = folder / "ssh"
     calls = shlex.quote(str(folder / "calls"))
-    ssh.write_text(f'#!/bin/sh\nfor last; do :; done\necho "$last" >>{calls}\neval "exec $last"\n')
+    ssh.write_text(f'#!{SHELL}\nfor last; do :; done\necho "$last" >>{calls}\neval "exec $last"\n')
     ssh.chmod(0o755)
     return {"PATH": f"{folder}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)}
 
@@ -179,7 +182,7 @@ def test_one_that_is_too_old_is_started_for_each(tmp_path: Path, config: Path) -
 
 def test_a_node_that_is_gone_is_unreachable(tmp_path: Path, config: Path) -> None:
     env = fake_ssh(tmp_path / "bin")
-    (tmp_path / "bin/ssh").write_text("#!/bin/sh\necho 'Connection refused' >&2; exit 255\n")
+    (tmp_path / "bin/ssh").write_text(f"#!{SHELL}\necho 'Connection refused' >&2; exit 255\n")
     with SSH(config, env=env) as ssh, pytest.raises(SparkserveError) as caught:
         ssh.run("a", call(tmp_path / "sparkserve", "pid"))
     assert caught.value.id == "NODE.UNREACHABLE"
@@ -188,7 +191,7 @@ def test_a_node_that_is_gone_is_unreachable(tmp_path: Path, config: Path) -> Non
 def test_after_the_end_nothing_more_is_sent(tmp_path: Path, config: Path) -> None:
     """Ctrl-C ends the connections while a command is on its way: it must not go by another one."""
     path = tmp_path / "sparkserve"
-    path.write_text(f"#!/bin/sh\necho $* >>{tmp_path}/came\nexec sleep 60\n")
+    path.write_text(f"#!{SHELL}\necho $* >>{tmp_path}/came\nexec sleep 60\n")
     path.chmod(0o755)
     with SSH(config, env=fake_ssh(tmp_path / "bin")) as ssh, ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ssh.run, "a", call(path, "change", timeout_s=50))
