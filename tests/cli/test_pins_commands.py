@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from sparkserve.cli.commands.pins import command
 from sparkserve.errors import SparkserveError
 from sparkserve.pins import check, fetch, lock, store
+from sparkserve.pins.model import Pin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +50,9 @@ def state(monkeypatch: pytest.MonkeyPatch, *, missing: set[str], damaged: set[st
     monkeypatch.setattr(check, "size_in_store", lambda pin: 1234567)
 
 
-@pytest.mark.parametrize("name", ["lock", "fetch", "check", "list", "export", "import", "sbom", "audit"])
+@pytest.mark.parametrize(
+    "name", ["lock", "fetch", "check", "list", "export", "import", "sbom", "audit", "update"]
+)
 def test_help_has_an_example(name: str) -> None:
     result = run(name, "--help")
     assert result.exit_code == 0
@@ -145,7 +148,9 @@ def test_lock_shows_changes(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def locking(names: object, *_: object, dry_run: bool, today: object) -> list[lock.Change]:
         seen.append((names, dry_run))
-        return [lock.Change("some", ["+ wheel one 1.0", "~ deb [x] 1 -> 2"])]
+        x = Pin(**PIN | {"kind": "deb", "name": "[x]", "version": "1"})
+        moves = [lock.Move(None, Pin(**PIN)), lock.Move(x, x.model_copy(update={"version": "2"}))]
+        return [lock.Change("some", moves)]
 
     monkeypatch.setattr(lock, "lock", locking)
     result = run("lock", "some", "--dry-run")

@@ -37,9 +37,10 @@ class World:
 
     def resolve(
         self, target: object, requests: Sequence[str], *, constraints: Sequence[str], excludes: Sequence[str],
-        where: object,
+        preferred: Sequence[str], where: object,
     ) -> list[str]:  # fmt: skip
         self.asked = {"requests": requests, "constraints": constraints, "excludes": excludes}
+        self.preferred = list(preferred)
         return [f"{name}=={self.versions[name]}" for name in requests]
 
     def download(self, target: object, exact: Sequence[str], base: Path, where: object) -> list[Path]:
@@ -158,9 +159,19 @@ def test_profiles_on_one_another_have_one_target(world: World) -> None:
 def test_all_kinds_of_change_are_named() -> None:
     old = pin_list(pin(name="gone"), pin(name="same"), pin(name="moved"), pin(name="other"))
     new = pin_list(pin(name="new"), pin(name="same"), pin(name="moved", version="2"), pin(b"x", name="other"))
-    assert lock._difference(old.pins, new.pins) == [
+    assert [move.line for move in lock._moves(old.pins, new.pins)] == [
         "- wheel gone 1.0",
         "~ wheel moved 1.0 -> 2",
         "+ wheel new 1.0",
         "~ wheel other 1.0: other content",
     ]
+
+
+def test_an_update_of_one_package_prefers_the_versions_of_others(world: World) -> None:
+    world.write("lower", TARGET_TOML + '[wheels]\nrequest = ["one", "two"]\n')
+    run("lower")
+    assert world.preferred == []
+    world.versions["one"] = "1.1"
+    [change] = lock.lock(["lower"], [], None, dry_run=False, today=DAY, only=["one"])
+    assert world.preferred == ["two==2.0"]
+    assert change.lines == ["~ wheel one 1.0 -> 1.1"]

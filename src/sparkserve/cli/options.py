@@ -42,6 +42,13 @@ def _profiles() -> list[str]:
     return profile.names()
 
 
+def _folders_or_urls(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    for place in given:
+        if "://" not in place and not Path(place).is_dir():
+            raise click.BadParameter(f"{place} is neither a folder nor a URL.")
+    return given
+
+
 def number(_context: click.Context, _parameter: click.Parameter, value: float | None) -> float | None:
     """The callback of an option with a range: NaN is in every one, and nothing exceeds it."""
     if value is not None and value != value:
@@ -50,6 +57,17 @@ def number(_context: click.Context, _parameter: click.Parameter, value: float | 
 
 
 profiles = click.argument("profiles", nargs=-1, metavar="[PROFILE]...", shell_complete=complete(_profiles))
+given = click.option(
+    "--from",
+    "given",
+    multiple=True,
+    callback=_folders_or_urls,
+    metavar="DIR_OR_URL",
+    help="Look for wheels and debs here first. Repeatable.",
+)
+mirror = click.option(
+    "--mirror", metavar="URI", help="A Debian mirror in place of the one this machine uses."
+)
 fleet = click.option(
     "--fleet",
     default=DEFAULT_FLEET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sparkserve.errors import SparkserveError
 from sparkserve.pins import apt, model, pip, profile, resolver, store, tree, wheels, workspace
@@ -13,25 +13,58 @@ from sparkserve.terminal import phase
 
 if TYPE_CHECKING:
     import datetime
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from sparkserve.pins.profile import Profile
 
 _WHEELS_PER_PIP = 16
 
 
+class Move(NamedTuple):
+    """A pin before and after a lock; None where there is none."""
+
+    old: Pin | None
+    new: Pin | None
+
+    @property
+    def line(self) -> str:
+        """A line that names kind, name and versions."""
+        old, new = self
+        if new is None:
+            return f"- {old.kind} {old.name} {old.version}" if old else ""
+        if old is None:
+            return f"+ {new.kind} {new.name} {new.version}"
+        if old.version == new.version:
+            return f"~ {new.kind} {new.name} {new.version}: other content"
+        return f"~ {new.kind} {new.name} {old.version} -> {new.version}"
+
+
 @dataclass(frozen=True)
 class Change:
-    """How a new list differs from the one before it; each line names a kind, a name and versions."""
+    """How a new list differs from the one before it."""
 
     profile: str
-    lines: list[str]
+    moves: list[Move]
+
+    @property
+    def lines(self) -> list[str]:
+        """One for each move."""
+        return [move.line for move in self.moves]
 
 
 def lock(
-    names: Sequence[str], given: Sequence[str], mirror: str | None, *, dry_run: bool, today: datetime.date
+    names: Sequence[str],
+    given: Sequence[str],
+    mirror: str | None,
+    *,
+    dry_run: bool,
+    today: datetime.date,
+    only: Collection[str] = (),
 ) -> list[Change]:
     """Resolve profiles and write their pin lists; return what changed. With `dry_run` no list is written.
+
+    With `only`, names of packages, other wheels stay at their versions unless these need them to move. A
+    suite of Debian has one version of each package, so debs are what it has now in either case.
 
     New wheels are downloaded in either case, for their hashes, and go into the store at once; those of debs
     are in the signed package index.
@@ -42,8 +75,8 @@ def lock(
     with workspace.locked():
         for name in profile.in_order(names):
             with phase(f"Lock {name}") as detail:
-                pins = _Lock(name, made, given, mirror, detail).resolve(today)
-                changes.append(Change(name, _difference(_listed(name), pins.pins)))
+                pins = _Lock(name, made, given, mirror, detail, only).resolve(today)
+                changes.append(Change(name, _moves(_listed(name), pins.pins)))
                 if not dry_run:
                     model.save(pins)
                 made[name] = pins
@@ -58,9 +91,11 @@ class _Lock:
         given: Sequence[str],
         mirror: str | None,
         detail: Callable[[str], None],
+        only: Collection[str],
     ):
         self.name, self.profile = name, profile.load(name)
         self.given, self.mirror, self.detail = given, mirror, detail
+        self.only = only
         self.under: dict[str, Profile] = {}
         self._collect(self.profile)
         lists = [made[below] if below in made else model.load(below) for below in self.under]
@@ -136,6 +171,7 @@ class _Lock:
             wanted.request,
             constraints=[*(f"{pin.name}=={pin.version}" for pin in below.values()), *wanted.no_deps],
             excludes=[*wanted.exclude, *cut_below],
+            preferred=[f"{pin.name}=={pin.version}" for pin in self._held()],
             where=where,
         )
         pairs = (text.split("==") for text in [*exact, *wanted.no_deps])
@@ -152,6 +188,10 @@ class _Lock:
             # The resolver's spelling of the version is the one that finds the file again.
             pins |= {pin.name: pin.model_copy(update={"version": new[pin.name]}) for pin in got}
         return list(pins.values())
+
+    def _held(self) -> list[Pin]:
+        listed = _listed(self.name) if self.only else ()
+        return [pin for pin in listed if pin.kind == "wheel" and pin.name not in self.only]
 
     def _wrong(self, found: str) -> SparkserveError:
         return SparkserveError(
@@ -181,17 +221,8 @@ def _listed(name: str, target: model.Target | None = None) -> tuple[Pin, ...]:
     return pins.pins if target in (None, pins.target) else ()
 
 
-def _difference(before: Iterable[Pin], after: Iterable[Pin]) -> list[str]:
+def _moves(before: Iterable[Pin], after: Iterable[Pin]) -> list[Move]:
     old = {(pin.kind, pin.name): pin for pin in before}
     new = {(pin.kind, pin.name): pin for pin in after}
-    lines = []
-    for key in sorted(old.keys() | new.keys()):
-        if key not in new:
-            lines.append(f"- {key[0]} {key[1]} {old[key].version}")
-        elif key not in old:
-            lines.append(f"+ {key[0]} {key[1]} {new[key].version}")
-        elif old[key].version != new[key].version:
-            lines.append(f"~ {key[0]} {key[1]} {old[key].version} -> {new[key].version}")
-        elif old[key] != new[key]:
-            lines.append(f"~ {key[0]} {key[1]} {new[key].version}: other content")
-    return lines
+    pairs = (Move(old.get(key), new.get(key)) for key in sorted(old.keys() | new.keys()))
+    return [pair for pair in pairs if pair.old != pair.new]

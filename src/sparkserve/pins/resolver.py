@@ -27,11 +27,13 @@ def resolve(
     *,
     constraints: Sequence[str],
     excludes: Sequence[str],
+    preferred: Sequence[str] = (),
     where: Places,
 ) -> list[str]:
     """The exact requirements (`name==version`) that `requests` and their dependencies come to on `target`.
 
-    `excludes`: names that are cut, with what only they need. Raises `PIN.RESOLVE`.
+    `excludes`: names that are cut, with what only they need. `preferred`: exact requirements that are taken
+    where nothing needs another version. Raises `PIN.RESOLVE`.
     """
     import uv
 
@@ -53,8 +55,14 @@ def resolve(
             file = Path(folder) / option.strip("-")
             file.write_text("".join(f"{line}\n" for line in lines))
             argv += [option, str(file)]
+        if preferred:
+            # What uv prefers is what stands in the file that it is to write.
+            output = Path(folder) / "output"
+            output.write_text("".join(f"{line}\n" for line in preferred))
+            argv += ["--output-file", str(output)]
         asked = "\n".join(requests)
         done = subprocess.run(argv, input=asked, capture_output=True, text=True, env=environment)
+        resolved = output.read_text() if preferred else done.stdout
     if done.returncode != 0:
         raise SparkserveError(
             "PIN.RESOLVE",
@@ -63,4 +71,4 @@ def resolve(
             where=f"uv for Python {target.python}, glibc {target.glibc}",
             do=f"Change the requests of the profile. {local_build_hint(requests)}".strip(),
         )
-    return done.stdout.split()
+    return resolved.split()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,26 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _folders_or_urls(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    for place in given:
-        if "://" not in place and not Path(place).is_dir():
-            raise click.BadParameter(f"{place} is neither a folder nor a URL.")
-    return given
-
-
-_from = click.option(
-    "--from",
-    "given",
-    multiple=True,
-    callback=_folders_or_urls,
-    metavar="DIR_OR_URL",
-    help="Look for wheels and debs here first. Repeatable.",
-)
-_mirror = click.option(
-    "--mirror", metavar="URI", help="A Debian mirror in place of the one this machine uses."
-)
-
-
 @click.group(cls=Subcommands, prefix="pins")
 def command() -> None:
     """Lock, fetch, check, list and carry the pinned packages."""
@@ -45,8 +24,8 @@ def command() -> None:
 )
 @options.profiles
 @click.option("--dry-run", is_flag=True, help="Show what would change; write no list.")
-@_from
-@_mirror
+@options.given
+@options.mirror
 @options.as_json
 def lock(
     profiles: Sequence[str], dry_run: bool, given: Sequence[str], mirror: str | None, as_json: bool
@@ -76,8 +55,8 @@ def lock(
     epilog="Examples:  ./sparkserve pins fetch   ./sparkserve pins fetch engine-cpu --from /media/usb/wheels"
 )
 @options.profiles
-@_from
-@_mirror
+@options.given
+@options.mirror
 @options.as_json
 def fetch(profiles: Sequence[str], given: Sequence[str], mirror: str | None, as_json: bool) -> None:
     """Download what the Nix store lacks of the pins (default: all but those on request).
