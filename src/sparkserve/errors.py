@@ -32,6 +32,8 @@ EXIT_CODES: dict[str, int] = {
     "PLAN.SCHEMA": 35,
     "NIX.BUILD": 40,
     "NIX.EVAL": 41,
+    "IMAGE.DAMAGED": 42,
+    "IMAGE.LAYOUT": 43,
     "ENGINE.START": 50,
     "ENGINE.READY": 51,
     "ENGINE.STATE": 52,

@@ -1,6 +1,6 @@
 """Air gap: what `pins export` wrote is all that a machine with an empty store and no network needs.
 
-Its Nix, git and Python are this machine's. Costs two minutes.
+Its Nix, git and Python are this machine's. Costs a minute.
 """
 
 from __future__ import annotations
@@ -63,4 +63,6 @@ def test_an_export_is_all_that_an_empty_store_without_a_network_needs(
     assert code == 0, out
     [here] = nix.build(["engine-base"])
     ask = ["nix-store", "--query", "--hash", str(here)]
-    assert cut.run(*ask) == (0, subprocess.run(ask, capture_output=True, text=True, check=True).stdout)
+    expected = subprocess.run(ask, capture_output=True, text=True, check=True).stdout
+    # Below warnings of a Nix that was just installed.
+    assert cut.run(*ask)[1].splitlines()[-1:] == [expected.strip()]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sparkserve.checks import Outcome
 
 title = "tests/host: the entry script, up and down, the openai client, bad input"
-cost_s = 550
+cost_s = 600
 slow = False
 
 
