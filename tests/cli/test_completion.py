@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         (fleet.command, ["show"], "lo", ["local-single"]),
         (check.command, ["--only"], "pi", ["pins"]),
         (pins.command, ["fetch", "base"], "", ["base", "tools"]),
+        (pins.command, ["export", "folder"], "t", ["tools"]),
+        (pins.command, ["audit", "file"], "b", ["base"]),
+        (pins.command, [], "exp", ["export"]),
     ],
 )
 def test_names(

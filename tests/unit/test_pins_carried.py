@@ -107,7 +107,8 @@ def test_an_export_goes_on_and_mends_what_is_damaged(usb: Path, tmp_path: Path) 
     before = content(usb)
     (usb / "files" / NAMES[0]).write_bytes(CONTENTS["one"].upper())
     (usb / "files" / NAMES[1]).unlink()
-    (usb / "files" / f"{NAMES[1]}.partial").write_bytes(b"cont")
+    for name in NAMES[1:]:
+        (usb / "files" / f"{name}.partial").write_bytes(b"cont")
     written = exporting.export(usb, ["some"])
     assert written.copied == len(CONTENTS["one"]) + len(CONTENTS["three"])
     assert content(usb) == before
@@ -115,19 +116,25 @@ def test_an_export_goes_on_and_mends_what_is_damaged(usb: Path, tmp_path: Path) 
 
 
 def test_an_export_that_ends_early_has_no_index_and_no_half_file(
-    here: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    usb: Path, here: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def ends(source: Path, target: Path, done: object) -> str:
         target.write_bytes(b"cont")
         raise KeyboardInterrupt
 
+    before = content(usb)
+    model.save(pin_list(pin(b"rebuilt", name="one")))
+    Path(pin(b"rebuilt", name="one").path).write_bytes(b"rebuilt")
+    here.added[pin(b"rebuilt", name="one").path] = b"rebuilt"
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(carried, "copy", ends)
-        exporting.export(tmp_path / "usb", ["some"])
-    assert [name for name in content(tmp_path / "usb") if not name.endswith(".partial")] == []
-    error = refused(tmp_path / "usb")
+        exporting.export(usb, ["some"])
+    # The index of before would now name what is on its way out.
+    assert "index.json" not in content(usb)
+    assert {name for name in content(usb) if not name.endswith(".partial")} == before.keys() - {"index.json"}
+    error = refused(usb)
     assert error.id == "PIN.INDEX"
-    assert f"pins export {tmp_path / 'usb'}" in error.do
+    assert f"pins export {usb}" in error.do
 
 
 def test_what_the_store_lacks_or_has_damaged_is_not_exported(here: Machine, tmp_path: Path) -> None:
