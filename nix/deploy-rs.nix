@@ -26,7 +26,7 @@ in
   user = "root";
   # As src/sparkserve/commands.py has them for its own connections.
   sshOpts = lib.concatMap (option: [ "-o" option ])
-    [ "BatchMode=yes" "ConnectTimeout=5" "ServerAliveInterval=2" "ServerAliveCountMax=3" ];
+    [ "LogLevel=INFO" "RemoteCommand=none" "BatchMode=yes" "ConnectTimeout=5" "ServerAliveInterval=2" "ServerAliveCountMax=3" ];
   # Nodes have what is copied to them, and ask no cache.
   fastConnection = true;
 

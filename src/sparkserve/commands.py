@@ -19,6 +19,9 @@ HOLDS = "/nix/var/nix/gcroots/sparkserve"
 # On a tmpfs: a power cut, which is what can make a checked path wrong, also forgets that it was checked.
 VERIFIED = "/run/sparkserve/verified"
 _BOUNDS = {
+    # The owner's own settings may have others, for sessions of people.
+    "LogLevel": "INFO",
+    "RemoteCommand": "none",
     "BatchMode": "yes",
     "ConnectTimeout": "5",
     # A node that lost its power says nothing: without these a command waits for TCP, for 15 minutes.

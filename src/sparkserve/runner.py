@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -81,6 +81,18 @@ def check(runner: Runner, node: str, command: Command, *, feed: Sequence[str] | 
     if result.code == 0:
         return result.out
     raise failed(node, command, f"exit code {result.code}: {_end(result.err)}")
+
+
+def garbled(node: str, command: Command, said: str) -> SparkserveError:
+    """The error for an answer that is not one of `command`'s."""
+    return SparkserveError(
+        "NODE.COMMAND",
+        expected=f"the answer of: {command.line()[:200]}",
+        found=" ".join(said.split())[:200] or "nothing",
+        where=node,
+        do=f"What root's shell on {node} prints at its start, as in ~/.bashrc, must be only for people: "
+        "when it is interactive.",
+    )
 
 
 def failed(node: str, command: Command, found: str) -> SparkserveError:
@@ -164,7 +176,8 @@ class SSH:
         if result is None:
             argv = commands.ssh(str(self.config), str(self._control), node, command)
             result = _execute(node, command, argv, feed=feed, env=self._env, running=self._running)
-        if result.code == SSH_FAILED and _says_ssh(result.err):
+        # ssh may have no word for it, or one that we do not know, as of a bad line in the owner's settings.
+        if result.code == SSH_FAILED and (not result.out or _says_ssh(result.err)):
             raise _unreachable(node, result.err)
         return result
 
@@ -249,7 +262,10 @@ class SSH:
             self._end(each)
         for node in sorted(self._used):
             argv = commands.ssh_close(str(self.config), str(self._control), node)
-            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=self._env)
+            with suppress(subprocess.TimeoutExpired):  # an ssh that hangs reads the owner's settings
+                subprocess.run(
+                    argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, env=self._env, timeout=2
+                )
         shutil.rmtree(self._control, ignore_errors=True)
 
     def _path(self) -> dict[str, str]:
@@ -384,12 +400,14 @@ def _lines(
     with tempfile.TemporaryFile("w+", errors="replace") as err:
         process = _start(argv, env, running, stdin=subprocess.PIPE, stderr=err)
         timer = threading.Timer(first_s, process.kill)
+        came = False
         timer.daemon = True  # else a process that ends without closing this waits for it
         timer.start()
         try:
             assert process.stdout is not None  # noqa: S101 - for mypy
             for line in process.stdout:
                 timer.cancel()
+                came = True
                 yield line.rstrip("\n")
             code = process.wait()
         finally:
@@ -400,7 +418,7 @@ def _lines(
                 running.discard(process)
         err.seek(0)
         said = err.read()
-    if code == SSH_FAILED and _says_ssh(said):
+    if code == SSH_FAILED and (not came or _says_ssh(said)):
         raise _unreachable(node, said)
     if code == -signal.SIGKILL:
         raise failed(node, command, f"no word within {first_s:.0f} s")
@@ -414,7 +432,7 @@ def _unreachable(node: str, err: str) -> SparkserveError:
         expected="an SSH login",
         found=_end(err),
         where=node,
-        do="Look whether it is on and on its network: ./sparkserve status --fleet FLEET asks all nodes.",
+        do="Look whether it is on and on its network: ./sparkserve status asks all nodes of a fleet.",
     )
 
 

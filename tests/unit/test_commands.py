@@ -110,7 +110,8 @@ def test_lines(command: Command, safety: int, line: str) -> None:
 def test_ssh_line() -> None:
     command = commands.reads("echo", "a b", "$HOME", "it's")
     assert commands.ssh("/run/c/config", "/run/c", "spark-1", command) == [
-        *["ssh", "-F", "/run/c/config", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5"],
+        *["ssh", "-F", "/run/c/config", "-o", "LogLevel=INFO", "-o", "RemoteCommand=none"],
+        *["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"],
         *["-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3", "-o", "ControlMaster=auto"],
         *["-o", "ControlPath=/run/c/%C", "-o", "ControlPersist=20", "-T", "spark-1", "--"],
         """echo 'a b' '$HOME' 'it'"'"'s'""",
@@ -121,6 +122,7 @@ def test_a_forwarded_port_has_a_connection_of_its_own_that_ends_with_its_stdin()
     until = commands.until_stdin_ends()
     assert commands.ssh_forward("/run/c/config", "spark-0", 4711, "127.0.0.1", 8888, until) == [
         *["ssh", "-F", "/run/c/config", "-o", "ExitOnForwardFailure=yes"],
+        *["-o", "LogLevel=INFO", "-o", "RemoteCommand=none"],
         *["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"],
         *["-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3", "-o", "ControlMaster=no"],
         *["-o", "ControlPath=none", "-L", "127.0.0.1:4711:127.0.0.1:8888", "-T", "spark-0", "--"],

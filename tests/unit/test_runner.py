@@ -84,8 +84,29 @@ def test_an_ssh_that_fails_is_not_a_command_that_fails(tmp_path: Path) -> None:
         with pytest.raises(SparkserveError, match="No route to host") as caught:
             made.run("spark-1", commands.reads("true"))
         assert caught.value.id == "NODE.UNREACHABLE"
-    with SSH(config, env=fake_ssh(tmp_path / "bin", "echo mine >&2; exit 255")) as made:
+    # A bad line in the owner's settings, or LogLevel QUIET there: 255 without a word of the command's.
+    for text in ("echo config: line 1: Bad configuration option: bogus >&2;", ""):
+        with SSH(config, env=fake_ssh(tmp_path / "bin", f"{text} exit 255")) as made:
+            with pytest.raises(SparkserveError) as caught:
+                made.run("spark-1", commands.reads("true"))
+            assert caught.value.id == "NODE.UNREACHABLE"
+            with pytest.raises(SparkserveError) as caught:
+                list(made.lines("spark-1", commands.reads("true")))
+            assert caught.value.id == "NODE.UNREACHABLE"
+    with SSH(config, env=fake_ssh(tmp_path / "bin", "echo half; echo mine >&2; exit 255")) as made:
         assert made.run("spark-1", commands.reads("true")).code == 255
+
+
+def test_an_ssh_that_hangs_keeps_nobody_at_the_end(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("")
+    begin = time.monotonic()
+    with (
+        SSH(config, env=fake_ssh(tmp_path / "bin", "exec sleep 60")) as made,
+        pytest.raises(SparkserveError, match="no end after"),
+    ):
+        made.run("spark-1", Command(("true",), Safety.READS_HOSTS, 0.2))
+    assert time.monotonic() - begin < 20
 
 
 def test_recorded_answers_by_node_and_line() -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from sparkserve import commands
+from sparkserve.deploy import lease
 from sparkserve.errors import SparkserveError
 from sparkserve.group.protocol import Status
 from sparkserve.runner import Recorded, Result
 from sparkserve.transport import deliver, rollout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PATH = Path("/nix/store/00000000000000000000000000000000-host")
 LAYER = "/nix/store/11111111111111111111111111111111-layer"
@@ -109,6 +113,25 @@ def test_the_first_nodes_error_is_raised_and_the_others_told(capsys: pytest.Capt
     with pytest.raises(SparkserveError, match="where: spark-0"):
         deliver.deliver(runner, NODES)
     assert "where: spark-1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ask", [deliver.generations, lease.look_at])
+def test_a_shell_that_greets_is_told_of(ask: Callable[[Recorded, str], object]) -> None:
+    """Else its words would be taken for numbers, or for the path of a program."""
+    said = Result(0, "Welcome to DGX Spark\n")
+    answers = {commands.generations().line(): said, commands.held("deploy").line(): said}
+    with pytest.raises(SparkserveError) as caught:
+        ask(Recorded(answers), "spark-0")
+    assert (caught.value.id, caught.value.found) == ("NODE.COMMAND", "Welcome to DGX Spark")
+    assert "~/.bashrc" in caught.value.do
+
+
+@pytest.mark.parametrize(
+    "said", [Result(255, "", "?"), Result(3, "/nix/store/x"), Result(0, "/nix/store/\0")]
+)
+def test_who_does_not_say_whether_a_deployment_is_open_is_not_taken_for_a_no(said: Result) -> None:
+    with pytest.raises(SparkserveError, match=r"NODE\.COMMAND"):
+        lease.look_at(Recorded({commands.held("deploy").line(): said}), "spark-0")
 
 
 def test_generations() -> None:

@@ -28,6 +28,8 @@ was. docs/airgap.md says what to do on the other side."""
 @options.as_json
 def command(folder: Path, profiles: Sequence[str], as_json: bool) -> None:
     """Write the pins of profiles (default: all but those on request) as files with an index."""
+    if folder == Path():  # as of a variable that is not set
+        raise click.UsageError("DIR is empty; the folder that this is run in is named by its path")
     from sparkserve.output import print_json
     from sparkserve.pins import exporting, profile
     from sparkserve.terminal import console

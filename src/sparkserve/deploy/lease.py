@@ -6,6 +6,7 @@ dead and wakes up, or a command that was on its way for long, changes nothing an
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from sparkserve.commands import Safety
 from sparkserve.deploy import members
 from sparkserve.deploy.state import State
 from sparkserve.errors import SparkserveError
+from sparkserve.runner import failed, garbled
 from sparkserve.transport.deliver import parallel
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 # Steps that the head notes, for whoever ends the deployment. From "change" on a node may differ from before;
 # "served": the group was wanted up before that; "settled": after an undo all are as before, and only end.
 CHANGE, SERVED, SETTLED = "change", "served", "settled"
+_PATH = re.compile(r"/nix/store/[^\s\0/]+")
 
 
 class Lease:
@@ -150,7 +153,12 @@ def looks(runner: Runner, nodes: Iterable[str]) -> dict[str, State | SparkserveE
 def look_at(runner: Runner, node: str) -> State:
     """What the node knows, by the program of an open deployment's target, of the one kept, or current."""
     for where in (commands.held("deploy"), commands.held("kept"), commands.current()):
-        if path := runner.run(node, where).out.strip():
+        result = runner.run(node, where)
+        if result.code not in (0, 1):  # 1: there is none
+            raise failed(node, where, f"exit code {result.code}: {result.err.strip()[-300:]}")
+        if path := result.out.strip():
+            if result.code == 1 or not _PATH.fullmatch(path):
+                raise garbled(node, where, path)
             try:
                 return members.look(runner, node, f"{path}/bin/sparkserve")
             except SparkserveError as error:

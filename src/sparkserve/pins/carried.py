@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
+from sparkserve import given
 from sparkserve.errors import SparkserveError
+from sparkserve.pins import BUILDER
 from sparkserve.pins.model import Frozen
 
 if TYPE_CHECKING:
@@ -45,18 +48,22 @@ def read(folder: Path) -> Index:
     """The index of `folder`. Raises `PIN.INDEX` where there is none, or none that we can read."""
     path = folder / INDEX
     try:
-        return Index.model_validate_json(path.read_bytes())
+        with given.opened(path) as file:
+            index = Index.model_validate_json(given.limited(file))
+        if lacking := sorted({*BUILDER} - {*index.profiles}):
+            found = f"no {', '.join(lacking)}, which every export has"
+        else:
+            return index
     except (FileNotFoundError, NotADirectoryError):
         found = "no index.json: not an export, or one that did not end"
-    except ValidationError as error:
-        first = error.errors()[0]
-        found = f"{first['msg']} at {'.'.join(map(str, first['loc'])) or 'the top'}"
+    except (ValueError, OSError) as error:  # such as a FIFO, or no index
+        found = given.fault(error)
     raise SparkserveError(
         "PIN.INDEX",
         expected="a folder of pins export",
         found=found,
         where=str(path),
-        do=f"Run again where the pins are: ./sparkserve pins export {folder}",
+        do=f"Run again where the pins are: ./sparkserve pins export {shlex.quote(str(folder))}",
     )
 
 

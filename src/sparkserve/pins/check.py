@@ -33,7 +33,7 @@ def check(profiles: Sequence[str]) -> int:
             found=f"{len(bad)} damaged: {', '.join(sorted(bad))}{more}",
             where=store.STORE,
             do="Remove each with: ./sparkserve nix store delete --ignore-liveness PATH; "
-            "then: ./sparkserve pins fetch",
+            f"then: ./sparkserve pins fetch {' '.join(profiles)}",
         )
     if absent:
         raise SparkserveError(

@@ -121,8 +121,8 @@ def _one(pin: Pin, file: Path, done: Callable[[int], None]) -> None:
             expected=f"{pin.file} with sha256 {pin.sha256}",
             found=found,
             where=pin.path,
-            do="Remove it with: ./sparkserve nix store delete --ignore-liveness PATH; "
-            "then: ./sparkserve pins fetch",
+            do=f"Remove it with: ./sparkserve nix store delete --ignore-liveness {pin.path}; then fetch, or "
+            "import, the profile that has it again.",
         )
     partial.replace(file)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,6 +65,8 @@ def take(folder: Path) -> Taken:
 
 def _one(pin: Pin, file: Path, done: Callable[[int], None]) -> bool:
     """Add one file; whether it was the right one."""
+    if file.stat().st_size != pin.size:
+        return False
     with workspace.scratch() as folder:
         copy = folder / pin.file
         if carried.copy(file, copy, done) != pin.sha256:
@@ -93,5 +96,5 @@ def _refused(
         found=found,
         where=str(folder),
         do="Nothing damaged was kept. Where the pins are, with this checkout's commit, run again: "
-        f"./sparkserve pins export {folder}; it mends what is wrong. Then import again.",
+        f"./sparkserve pins export {shlex.quote(str(folder))}; it mends what is wrong. Then import again.",
     )

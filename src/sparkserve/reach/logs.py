@@ -9,7 +9,7 @@ from sparkserve.engine import log
 from sparkserve.engine.record import NodeFiles
 from sparkserve.errors import SparkserveError
 from sparkserve.reach import follow as following
-from sparkserve.runner import check
+from sparkserve.runner import check, garbled
 from sparkserve.transport.deliver import parallel
 from sparkserve.transport.rollout import FRONT, RANK
 
@@ -74,4 +74,8 @@ def keep(runner: Runner, fleet: str, nodes: Sequence[str], state: Path) -> None:
 
 
 def _lines(runner: Runner, node: str, command: Command) -> list[str]:
-    return [following.entry(line)[1] for line in check(runner, node, command).splitlines()]
+    said = check(runner, node, command)
+    try:
+        return [following.entry(line)[1] for line in said.splitlines()]
+    except (ValueError, KeyError, TypeError):
+        raise garbled(node, command, said) from None

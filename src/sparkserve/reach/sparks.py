@@ -52,8 +52,9 @@ class Sparks(Nodes):
         runner = self._way.connect(allow)
         try:
             self._way.claimed(runner, self.nodes[0])
-        except SparkserveError as error:
-            if error.id == "ENGINE.STATE":
+        except BaseException as error:
+            # A node that is away is said by whoever asks it.
+            if not isinstance(error, SparkserveError) or error.id == "ENGINE.STATE":
                 runner.close()
                 raise
         return runner

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sparkserve import commands
 from sparkserve.errors import SparkserveError
-from sparkserve.runner import check, failed
+from sparkserve.runner import check, failed, garbled
 from sparkserve.terminal import console, phase
 
 if TYPE_CHECKING:
@@ -79,9 +79,13 @@ def switch(runner: Runner, node: str, path: Path) -> None:
 
 def generations(runner: Runner, node: str) -> list[Generation]:
     """The generations of `node`'s profile by number; empty when it has never had one."""
-    lines = [line.split(" ", 1) for line in check(runner, node, commands.generations()).splitlines()]
-    current = {number for word, number in lines if word == "current"}
-    found = [Generation(int(word), path, word in current) for word, path in lines if word != "current"]
+    said = check(runner, node, commands.generations())
+    try:
+        lines = [line.split(" ", 1) for line in said.splitlines()]
+        current = {number for word, number in lines if word == "current"}
+        found = [Generation(int(word), path, word in current) for word, path in lines if word != "current"]
+    except ValueError:
+        raise garbled(node, commands.generations(), said) from None
     return sorted(found, key=lambda generation: generation.number)
 
 
