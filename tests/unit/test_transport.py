@@ -119,7 +119,7 @@ def test_the_first_nodes_error_is_raised_and_the_others_told(capsys: pytest.Capt
 def test_a_shell_that_greets_is_told_of(ask: Callable[[Recorded, str], object]) -> None:
     """Else its words would be taken for numbers, or for the path of a program."""
     said = Result(0, "Welcome to DGX Spark\n")
-    answers = {commands.generations().line(): said, commands.held("deploy").line(): said}
+    answers: Answers = {commands.generations().line(): said, commands.held("deploy").line(): said}
     with pytest.raises(SparkserveError) as caught:
         ask(Recorded(answers), "spark-0")
     assert (caught.value.id, caught.value.found) == ("NODE.COMMAND", "Welcome to DGX Spark")
@@ -155,7 +155,7 @@ def status(**fields: Any) -> Result:
 def test_nothing_to_do_when_all_units_run_the_closure() -> None:
     unit = "Id={}\nActiveState=active\nExecStart={{ path={}/bin/sparkserve }}"
     rank, front = (unit.format(name, PATH) for name in (rollout.RANK, rollout.FRONT))
-    answers: Answers = {
+    answers: dict[tuple[str, str] | str, Result] = {
         commands.current().line(): Result(0, f"{PATH}\n"),
         commands.shown_units(rollout.RANK, rollout.FRONT).line(): Result(0, f"{rank}\n\n{front}\n"),
         commands.shown_units(rollout.RANK).line(): Result(0, f"{rank}\n"),
