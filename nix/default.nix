@@ -34,6 +34,7 @@ let
     modules = call ./modules.nix;
     venv = call ./venv.nix;
     layer = call ./layer.nix;
+    adapterLayer = call ./adapter-layer.nix;
     image = call ./image.nix;
     closure = call ./closure.nix;
     host = call ./host.nix;

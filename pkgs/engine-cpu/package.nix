@@ -1,6 +1,6 @@
 # SGLang on a CPU: the wheels, unpacked, cut and patched. `layers` is the engine root without a model, slow layers first;
 # `argv` and `env` start it inside that root.
-{ wheels, layer, source, pins, engine-base }:
+{ wheels, layer, adapterLayer, source, pins, engine-base }:
 let
   site = wheels {
     name = "engine-cpu";
@@ -27,12 +27,7 @@ site // {
     (layer { name = "base"; target = "/"; tree = engine-base; })
     (layer { name = "site"; target = "/opt/engine"; tree = site; })
     (layer { name = "overlay"; target = "/opt/overlay"; tree = source ./overlay; })
-    # The adapters alone of the harness: an edit elsewhere in src/ leaves the root as it is.
-    (layer {
-      name = "adapters";
-      target = "/opt/adapters/sparkserve/adapters";
-      tree = source ../../src/sparkserve/adapters;
-    })
+    adapterLayer
   ];
   argv = [ "/usr/bin/python3.11" "-m" "sparkserve_launch" ];
   env = {

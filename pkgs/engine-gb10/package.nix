@@ -1,7 +1,7 @@
 # SGLang with CUDA 13 for a DGX Spark, made on any machine: nothing of it runs while it is built. `layers` is the engine
 # root without a model, slow layers first; `argv` and `env` start it inside that root. The package itself is the proof
 # that the rules of nix/root-check.nix hold for these layers.
-{ rootfs, wheels, layer, source, pins, tools, rootCheck }:
+{ rootfs, wheels, layer, adapterLayer, source, pins, tools, rootCheck }:
 let
   list = ../../nix/pins/engine-gb10.json;
   own = pins.engine-gb10;
@@ -57,12 +57,7 @@ let
       };
     })
     (layer { name = "overlay"; target = "/opt/overlay"; tree = source ./overlay; })
-    # The adapters alone of the harness: an edit elsewhere in src/ leaves the root as it is.
-    (layer {
-      name = "adapters";
-      target = "/opt/adapters/sparkserve/adapters";
-      tree = source ../../src/sparkserve/adapters;
-    })
+    adapterLayer
   ];
 
   argv = [ "/usr/bin/python3.11" "-m" "sglang.launch_server" ];

@@ -1,4 +1,4 @@
-"""A full disk, told apart from other failures, whoever meets it."""
+"""Disks: a full one, told apart from other failures whoever meets it, and names brought onto one."""
 
 from __future__ import annotations
 
@@ -62,3 +62,15 @@ def guarded(folder: Path) -> Iterator[None]:
         if not met(error):
             raise
         raise full(str(error.filename or folder)) from None
+
+
+def sync(folder: Path) -> None:
+    """Bring the names in `folder` onto the disk."""
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from sparkserve.host.there import There, put, sync
+from sparkserve import disk
+from sparkserve.host.there import There, put
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +20,7 @@ class Files:
         if not path.is_dir():
             self.folder(path.parent)
             path.mkdir(exist_ok=True)
-            sync(path.parent)
+            disk.sync(path.parent)
 
     def create(self, path: Path) -> None:
         """Make an empty file. Raises `FileExistsError`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from sparkserve import disk
 from sparkserve.host.system import wrong
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def put(path: Path, what: There | None, data: bytes = b"") -> None:
     """Bring `what` to `path`, with the bytes `data` for a file; a power cut leaves it whole or as before."""
     if what is None:
         path.unlink(missing_ok=True)
-        sync(path.parent)
+        disk.sync(path.parent)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     new = part(path)
@@ -73,7 +74,7 @@ def put(path: Path, what: There | None, data: bytes = b"") -> None:
     else:
         _write(new, what, data)
     new.replace(path)
-    sync(path.parent)
+    disk.sync(path.parent)
 
 
 def _write(path: Path, what: There, data: bytes) -> None:
@@ -87,15 +88,3 @@ def _write(path: Path, what: There, data: bytes) -> None:
         if what.mtime_ns:
             os.utime(file.fileno(), ns=(what.mtime_ns, what.mtime_ns))
         os.fsync(file.fileno())
-
-
-def sync(folder: Path) -> None:
-    """Bring the names in `folder` onto the disk."""
-    try:
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:
-        return
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

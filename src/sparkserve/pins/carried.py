@@ -78,12 +78,3 @@ def copy(source: Path, target: Path, done: Callable[[int], None]) -> str:
         writer.flush()
         os.fsync(writer.fileno())
     return digest.hexdigest()
-
-
-def onto_disk(folder: Path) -> None:
-    """Bring the names in `folder` onto the disk."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

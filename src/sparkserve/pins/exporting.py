@@ -103,7 +103,7 @@ def _copy(pins: Sequence[Pin], files: Path) -> int:
         disk.need(files, copied)
         for pin in lacking:
             _one(pin, files / pin.file, lambda count: progress.advance(task, count))
-    carried.onto_disk(files)
+    disk.sync(files)
     return copied
 
 
@@ -135,4 +135,4 @@ def _write_index(folder: Path, index: carried.Index) -> None:
         writer.flush()
         os.fsync(writer.fileno())
     partial.replace(file)
-    carried.onto_disk(folder)
+    disk.sync(folder)
